@@ -1,0 +1,1 @@
+"""Clusters: where a task runs."""

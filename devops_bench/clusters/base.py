@@ -1,0 +1,54 @@
+"""What a provider of clusters gives: a cluster that is ready, for as long as it is needed."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that answers.
+
+    Attributes:
+        name: For the ``CLUSTER_NAME`` variable and the report.
+        provider: ``local``, ``kind`` or ``kubeconfig``.
+        kubeconfig: A file for this cluster alone, its current context the right one.
+        description: Which cluster and why, one line, e.g.
+            ``local control plane v1.36.3 (the default provider)``.
+        server_version: As the server says it, e.g. ``v1.36.3``.
+        bin_dir: A folder whose ``kubectl`` fits the server, ``None`` to use the one on ``PATH``.
+        disposable: Whether the whole cluster ends with the run, so that nothing needs deleting.
+        audit_log: The API server's audit log, ``None`` where there is none.
+    """
+
+    name: str
+    provider: str
+    kubeconfig: Path
+    description: str
+    server_version: str
+    bin_dir: Path | None = None
+    disposable: bool = False
+    audit_log: Path | None = None
+
+
+class ClusterProvider(Protocol):
+    """Where clusters come from."""
+
+    name: str
+    why: str
+    """Why this provider was chosen, e.g. ``the default provider`` or ``--kubeconfig was given``."""
+
+    def provide(self, run_id: str, run_dir: Path) -> AbstractContextManager[Cluster]:
+        """Return a context that yields a ready cluster and ends what it started.
+
+        Args:
+            run_id: Part of the names of what is started.
+            run_dir: Where logs and the kubeconfig go.
+
+        Raises:
+            ClusterError: It could not be provided; the message says why and what would help.
+        """
+        ...

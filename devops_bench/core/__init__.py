@@ -1,0 +1,1 @@
+"""What every layer needs and no domain knows: errors, diagnostics, registries, files, clocks."""

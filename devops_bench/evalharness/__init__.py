@@ -1,0 +1,1 @@
+"""Evaluation: the phases of a run, in order."""

@@ -1,0 +1,1 @@
+"""Kubernetes: connections, discovery, reading, applying. No judgement lives here."""

@@ -1,0 +1,1 @@
+"""Results: what a run leaves behind, and how it is written."""

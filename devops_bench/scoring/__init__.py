@@ -1,0 +1,1 @@
+"""Scoring: pure arithmetic on verdicts."""

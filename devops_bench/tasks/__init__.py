@@ -1,0 +1,1 @@
+"""Tasks: the YAML file, its loader and what lint says of it."""

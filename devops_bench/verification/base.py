@@ -1,0 +1,92 @@
+"""The two bases of everything that can stand under ``check:``, and their registry."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from devops_bench.core.registry import Registry
+from devops_bench.k8s.view import ResourceQuery, View
+from devops_bench.verification.result import VerificationResult
+
+VERIFIERS: Registry[type[BaseModel]] = Registry(
+    "check type", entry_point_group="devops_bench.verifiers"
+)
+"""Every check type by its ``type``: subclasses of :class:`Check`, :class:`Probe`,
+:class:`BaseVerifier` and the combinators."""
+
+
+class CheckNode(BaseModel):
+    """What every node of a check tree has. Unknown fields are errors.
+
+    Attributes:
+        name: A label for the report; of no meaning to the judgement.
+        kubeconfig: A path to another cluster's kubeconfig. It loads; ``run`` refuses it.
+        context: Another context of the kubeconfig. It loads; ``run`` refuses it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: str
+    name: str | None = None
+    kubeconfig: str | None = None
+    context: str | None = None
+
+
+class Check(CheckNode, ABC):
+    """A pure judgement: no I/O, no clock, no threads. It can be watched and replayed."""
+
+    @abstractmethod
+    def queries(self) -> tuple[ResourceQuery, ...]:
+        """Return everything that :meth:`judge` may read."""
+
+    @abstractmethod
+    def judge(self, view: View) -> VerificationResult:
+        """Judge the check on what ``view`` shows; never raises on what a cluster may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeContext:
+    """What a probe may use.
+
+    Attributes:
+        kubeconfig: The kubeconfig of the task's cluster, ``None`` without a cluster.
+        work_dir: A folder for the probe's files, ``None`` when it must not write.
+    """
+
+    kubeconfig: Path | None = None
+    work_dir: Path | None = None
+
+
+class Probe(CheckNode, ABC):
+    """A check that does I/O of its own; it can only be sampled, and the report says so."""
+
+    @abstractmethod
+    def probe(self, context: ProbeContext, timeout_sec: float) -> VerificationResult:
+        """Look once.
+
+        Args:
+            context: What the probe may use.
+            timeout_sec: Seconds after which it must have returned, > 0.
+        """
+
+
+class BaseVerifier(BaseModel, ABC):
+    """The base of plug-ins written for the public harness; run as a probe.
+
+    The same instance is called for every sample of a run, so it may keep state.
+    """
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    type: str = ""
+    name: str | None = None
+    kubeconfig: str | None = None
+
+    @abstractmethod
+    def verify(self, timeout_sec: float) -> VerificationResult:
+        """Look once, within ``timeout_sec`` seconds."""

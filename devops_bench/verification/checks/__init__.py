@@ -1,0 +1,1 @@
+"""Checks: pure judgements, one file per type."""

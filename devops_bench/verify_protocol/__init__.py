@@ -1,0 +1,1 @@
+"""The SaaS-Bench verify.py protocol."""
