@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 """Anything that ``json.loads`` returns for strict JSON."""
 
 JsonObject: TypeAlias = dict[str, JsonValue]
