@@ -66,15 +66,18 @@ def _devops_bench(state: Path, *arguments: str) -> str:
 
 
 def _kubectl() -> Path:
-    from devops_bench.clusters.binaries import find_binaries  # noqa: PLC0415 - the local provider's
+    from devops_bench.clusters.binaries import search
 
-    return find_binaries().kubectl
+    found = search().found
+    assert found is not None, "a plane was started without binaries"
+    return found.program("kubectl")
 
 
 def _kind_plane(folder: Path) -> Plane:
-    if shutil.which("docker") is None or subprocess.run(
-        ["docker", "info"], capture_output=True, check=False
-    ).returncode:
+    if (
+        shutil.which("docker") is None
+        or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode
+    ):
         pytest.exit("PROVIDER=kind needs a Docker daemon that answers; `docker info` fails", 2)
     if shutil.which("kind") is None:
         pytest.exit("PROVIDER=kind needs the kind binary on PATH", 2)
