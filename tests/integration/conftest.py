@@ -70,7 +70,7 @@ def _kubectl() -> Path:
 
     found = search().found
     assert found is not None, "a plane was started without binaries"
-    return found.program("kubectl")
+    return found.kubectl
 
 
 def _kind_plane(folder: Path) -> Plane:
