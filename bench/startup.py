@@ -17,8 +17,8 @@ AIM = 8.0
 
 def measure() -> Figure:
     """Run both in turn and compare the medians."""
-    help_command = [Path(sys.executable).parent / "devops-bench", "--help"]
-    bare_command = [sys.executable, "-c", "pass"]
+    help_command: list[str | Path] = [Path(sys.executable).parent / "devops-bench", "--help"]
+    bare_command: list[str | Path] = [sys.executable, "-c", "pass"]
     _wall(help_command)  # the first start compiles
     pairs = [(_wall(help_command), _wall(bare_command)) for _ in range(PAIRS)]
     ours = statistics.median(pair[0] for pair in pairs)
