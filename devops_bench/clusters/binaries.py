@@ -18,6 +18,7 @@ from typing import Final
 from devops_bench.clusters import build as builder
 from devops_bench.clusters import stages, versions
 from devops_bench.clusters.build import Build, Say
+from devops_bench.clusters.dirs import control_plane_module
 from devops_bench.core.errors import BinariesNotFoundError, ClusterError
 
 ASSETS_VARIABLE: Final = "KUBEBUILDER_ASSETS"
@@ -46,6 +47,11 @@ class Binaries:
     def kubernetes_version(self) -> str:
         """The version of kube-apiserver."""
         return self.versions["kube-apiserver"]
+
+    @property
+    def kubectl(self) -> Path:
+        """The kubectl that fits the server."""
+        return self.program("kubectl")
 
     def program(self, name: str) -> Path:
         """Return the path of one of the six."""
@@ -97,6 +103,18 @@ def search() -> Search:
     return Search(None, (*passed, PassedOver(place, "it holds no complete build")))
 
 
+def find_binaries() -> Binaries:
+    """Return the first complete set; builds nothing.
+
+    Raises:
+        BinariesNotFoundError: There is none; the message names the ways to get one.
+    """
+    result = search()
+    if result.found is None:
+        raise BinariesNotFoundError(_ways(result.passed_over))
+    return result.found
+
+
 def find_or_build(say: Say) -> Binaries:
     """Return the first complete set, building one when there is none.
 
@@ -134,7 +152,7 @@ def _ways(passed: tuple[PassedOver, ...]) -> str:
 
 def _own_build() -> Binaries | None:
     """Return the newest build of the pinned module, whichever Go made it."""
-    found = builder.cached_builds(builder.module_key(builder.control_plane_module()))
+    found = builder.cached_builds(builder.module_key(control_plane_module()))
     return _of_build(found[0]) if found else None
 
 
@@ -206,7 +224,7 @@ def _stages_for(folder: Path) -> Path | None:
     if go is None:
         return None
     try:
-        source = stages.module_stages(go, builder.control_plane_module())
+        source = stages.module_stages(go, control_plane_module())
     except ClusterError:
         return None  # the caller says what is lacking, and where it was looked for
     target = builder.builds_dir().parent / "stages"

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import filelock
+
 from devops_bench.clusters import stages, versions
 from devops_bench.clusters.dirs import cache_dir, control_plane_module
 from devops_bench.core.errors import BinariesNotFoundError, ClusterError
@@ -76,7 +78,7 @@ def module_key(module: Path) -> str:
 
 
 def content_key(module: Path, go_version: str) -> str:
-    """Return the folder name of the build that ``go_version`` (``go1.26.8``) makes of ``module``."""
+    """Return the name of the build that ``go_version`` (``go1.26.8``) makes of ``module``."""
     return f"{module_key(module)}-{re.sub(r'[^0-9A-Za-z.]+', '_', go_version)}"
 
 
@@ -123,8 +125,6 @@ def build(say: Say, *, force: bool = False) -> Build:
         BinariesNotFoundError: There is no ``go`` on ``PATH``.
         ClusterError: The build failed, or made something else than what is pinned.
     """
-    import filelock  # noqa: PLC0415 - late: `--help` must not pay for it
-
     module = control_plane_module()
     go = find_go()
     if go is None:
@@ -144,10 +144,7 @@ def build(say: Say, *, force: bool = False) -> Build:
 
 
 @contextlib.contextmanager
-def _waiting_lock(lock: object, say: Say) -> Iterator[None]:
-    import filelock  # noqa: PLC0415
-
-    assert isinstance(lock, filelock.FileLock)  # noqa: S101 - narrows a late import for mypy
+def _waiting_lock(lock: filelock.FileLock, say: Say) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout:

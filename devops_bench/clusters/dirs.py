@@ -61,8 +61,7 @@ def _from_variable(name: str) -> Path | None:
 
 
 def _platform_dir(which: str) -> Path:
-    # Imported late: `--help` and `lint` must not pay for it.
-    import platformdirs  # noqa: PLC0415
+    import platformdirs  # late: `--help` must not pay for it
 
     if which == "cache":
         return Path(platformdirs.user_cache_dir("devops-bench"))

@@ -11,11 +11,12 @@ import ipaddress
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _LIFETIME: Final = dt.timedelta(days=3650)
 _BACKDATED: Final = dt.timedelta(minutes=5)
@@ -64,6 +65,11 @@ class Pki:
         return self.folder / f"{name}.key"
 
     @property
+    def service_account_public_key(self) -> Path:
+        """The key that service account tokens are checked with."""
+        return self.folder / "service-account.pub"
+
+    @property
     def tokens(self) -> Path:
         """The static token file of kube-apiserver."""
         return self.folder / "tokens.csv"
@@ -87,7 +93,9 @@ def create(folder: Path, service_ip: str) -> Pki:
     etcd.issue(pki, "etcd-client", "kube-apiserver")
     for component, (user, group) in COMPONENT_USERS.items():
         cluster.issue(pki, component, user, group=group, server_ip="127.0.0.1")
-    _write(pki.key("service-account"), _key_pem(_new_key()))
+    account_key = _new_key()
+    _write(pki.key("service-account"), _key_pem(account_key))
+    _write(pki.service_account_public_key, _public_pem(account_key))
     _write(pki.tokens, f'{pki.admin_token},devops-bench:admin,devops-bench-admin,"{MASTERS}"\n')
     return pki
 
@@ -99,9 +107,6 @@ class _Authority:
 
     @classmethod
     def create(cls, name: str) -> _Authority:
-        from cryptography import x509  # noqa: PLC0415 - late: `--help` must not pay for it
-        from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
-
         key = _new_key()
         subject = _name(name, "")
         usage = x509.KeyUsage(
@@ -126,10 +131,6 @@ class _Authority:
     def issue(
         self, pki: Pki, file_name: str, user: str, *, group: str = "", server_ip: str = ""
     ) -> None:
-        from cryptography import x509  # noqa: PLC0415
-        from cryptography.hazmat.primitives import hashes  # noqa: PLC0415
-        from cryptography.x509.oid import ExtendedKeyUsageOID  # noqa: PLC0415
-
         key = _new_key()
         usages = [ExtendedKeyUsageOID.CLIENT_AUTH]
         builder = _builder(_name(user, group), self.cert.subject, key.public_key())
@@ -152,15 +153,10 @@ class _Authority:
 
 
 def _new_key() -> ec.EllipticCurvePrivateKey:
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def _name(user: str, group: str) -> x509.Name:
-    from cryptography import x509  # noqa: PLC0415
-    from cryptography.x509.oid import NameOID  # noqa: PLC0415
-
     parts = [x509.NameAttribute(NameOID.COMMON_NAME, user)]
     if group:
         parts.insert(0, x509.NameAttribute(NameOID.ORGANIZATION_NAME, group))
@@ -170,8 +166,6 @@ def _name(user: str, group: str) -> x509.Name:
 def _builder(
     subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
 ) -> x509.CertificateBuilder:
-    from cryptography import x509  # noqa: PLC0415
-
     now = dt.datetime.now(dt.UTC)
     return (
         x509.CertificateBuilder()
@@ -186,19 +180,23 @@ def _builder(
 
 
 def _cert_pem(cert: x509.Certificate) -> str:
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-
     return cert.public_bytes(serialization.Encoding.PEM).decode()
 
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> str:
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,
         serialization.NoEncryption(),
     ).decode()
+
+
+def _public_pem(key: ec.EllipticCurvePrivateKey) -> str:
+    return (
+        key.public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+        .decode()
+    )
 
 
 def _write(path: Path, text: str) -> None:

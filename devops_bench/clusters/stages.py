@@ -13,6 +13,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
+import yaml
+
 from devops_bench.core.errors import ClusterError
 from devops_bench.core.json import JsonObject, JsonValue
 
@@ -89,8 +91,6 @@ def configuration(folder: Path) -> str:
     Raises:
         ClusterError: A stage file cannot be read as one.
     """
-    import yaml  # noqa: PLC0415 - late: `--help` must not pay for it
-
     documents: list[JsonValue] = []
     for name in STAGE_FILES:
         path = folder / Path(name).name

@@ -5,8 +5,8 @@ a JSON object per line, from standard input and answers on standard output:
 
 * ``{"do": "start", "name": …, "command": […], "env": {…}, "cwd": …, "log": …}`` starts a process
   and answers ``{"event": "started", "name": …, "pid": …}``, or ``{"event": "failed", …}``;
-* ``{"do": "detach"}`` answers ``{"event": "detached"}`` and lets the processes live on when standard
-  input closes;
+* ``{"do": "detach"}`` answers ``{"event": "detached"}`` and lets the processes live on when
+  standard input closes;
 * ``{"do": "stop"}``, or a closed standard input, or SIGTERM, ends all of them and then itself.
 
 A process that ends by itself is told as ``{"event": "exited", "name": …, "code": …}``. The owner's
