@@ -2,8 +2,8 @@
 
 Values are replaced after the YAML was parsed and before it is validated: never in text, in
 comments or in keys, and never twice, so that what a variable holds is taken as it is. ``{{{{``
-stands for a literal ``{{``. A replaced value stays a string: ``min_replicas: "{{N}}"`` is refused
-as a string is, because a spec whose types depend on its variables cannot be checked without them.
+stands for a literal ``{{``. A replaced value stays a string, also when it looks like a number: a
+field that needs a number reads it from the text, and ``value: "{{N}}"`` compares with text.
 """
 
 from __future__ import annotations
