@@ -63,11 +63,11 @@ def agent_environment(
         for name, value in ours.items()
         if name in INHERITED_VARIABLES or name.startswith("LC_")
     }
+    env.update(turn.environment)
     env["HOME"] = str(home)
     env["TMPDIR"] = str(home / "tmp")
     if turn.kubeconfig is not None:
         env["KUBECONFIG"] = str(home / ".kube" / "config")
-    env.update(turn.environment)
     folders = [str(folder) for folder in turn.path_prefix]
     env["PATH"] = os.pathsep.join([*folders, env.get("PATH") or os.defpath])
     return env

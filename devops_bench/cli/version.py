@@ -1,0 +1,40 @@
+"""``devops-bench version``."""
+
+from __future__ import annotations
+
+import json
+import platform
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from devops_bench import __version__
+
+
+class Output(StrEnum):
+    """How a command prints its result."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def version(
+    output: Annotated[Output, typer.Option(help="How to print it.")] = Output.TEXT,
+) -> None:
+    """Print the version of devops-bench, of Python and of the platform."""
+    if output is Output.JSON:
+        typer.echo(
+            json.dumps(
+                {
+                    "version": __version__,
+                    "python": platform.python_version(),
+                    "platform": platform.platform(),
+                }
+            )
+        )
+    else:
+        typer.echo(
+            f"devops-bench {__version__} (Python {platform.python_version()}, "
+            f"{platform.platform()})"
+        )
