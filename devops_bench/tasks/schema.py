@@ -18,6 +18,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from devops_bench.core.json import JsonObject
+from devops_bench.tasks.variables import VARIABLE_NAME
 from devops_bench.verification.spec import json_schema as entries_json_schema
 
 UNUSED_KEYS: Final = (
@@ -84,8 +85,8 @@ VariableValue = Annotated[
 ]
 Seconds = Annotated[
     float,
-    BeforeValidator(_no_boolean),
     Field(gt=0, le=MAX_DURATION_SEC, allow_inf_nan=False, strict=False),
+    BeforeValidator(_no_boolean),
 ]
 """A number; text is read as one, since what a variable gives is text."""
 
@@ -96,6 +97,10 @@ class _Part(BaseModel):
 
 class OracleFile(_Part):
     """The right solution: a file or an inline script."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["script"]}, {"required": ["run"]}]}
+    )
 
     script: str | None = Field(None, description="A file below the spec's folder.")
     run: str | None = Field(None, description="A shell script, inline.")
@@ -143,7 +148,9 @@ class TaskFile(_Part):
         None, description="Seconds of everything after the turn (600)."
     )
     variables: dict[str, VariableValue] = Field(
-        default_factory=dict, description="Defaults of variables; {{NAME}} refers to one."
+        default_factory=dict,
+        description="Defaults of variables; {{NAME}} refers to one.",
+        json_schema_extra={"propertyNames": {"pattern": VARIABLE_NAME.pattern}},
     )
     setup: SetupFile | None = None
     controls: ControlsFile | None = None
@@ -154,23 +161,32 @@ class TaskFile(_Part):
 def task_json_schema() -> JsonObject:
     """Return the JSON Schema (2020-12) of a task file, discriminated by ``type`` in its checks."""
     schema: JsonObject = TaskFile.model_json_schema()
-    entries: JsonObject = dict(entries_json_schema())
-    definitions = schema.setdefault("$defs", {})
-    properties = schema["properties"]
-    assert isinstance(definitions, dict)  # noqa: S101 - what pydantic always gives
-    assert isinstance(properties, dict)  # noqa: S101
-    nested = entries.pop("$defs", {})
-    if isinstance(nested, dict):
-        definitions.update(nested)
-    definitions["VerificationEntries"] = entries
+    entries = entries_json_schema()
+    definitions, properties = _part(schema, "$defs"), _part(schema, "properties")
+    definitions.update(_part(entries, "$defs"))
+    definitions["VerificationEntries"] = {
+        key: value for key, value in entries.items() if not key.startswith("$")
+    }
     for key in ENTRY_KEYS:
         properties[key] = {"$ref": "#/$defs/VerificationEntries"}
     for key in UNUSED_KEYS:
         properties[key] = {"description": "Loads, and has no effect."}
+    ready = _part(definitions, "SetupFile", "properties", "ready")
+    ready["anyOf"] = [{"type": "array", "items": {"$ref": "#/$defs/Check"}}, {"type": "null"}]
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "devops-bench task"
     schema["allOf"] = [
         {"oneOf": [{"required": ["id"]}, {"required": ["task_id"]}]},
         {"oneOf": [{"required": [key]} for key in ENTRY_KEYS]},
     ]
+    return schema
+
+
+def _part(schema: JsonObject, *keys: str) -> JsonObject:
+    """Return an object inside of a schema, which is there."""
+    for key in keys:
+        inner = schema[key]
+        if not isinstance(inner, dict):
+            raise TypeError(f"{key} of the schema is not an object")
+        schema = inner
     return schema

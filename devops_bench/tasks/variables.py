@@ -19,7 +19,9 @@ from devops_bench.tasks.yaml import DocPath
 BUILT_IN_VARIABLES: Final = frozenset({"CLUSTER_NAME", "NAMESPACE", "RUN_ID"})
 """Names that the run gives a value; a spec's own default and ``--var`` go before it."""
 
-_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE_NAME: Final = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+"""Letters, digits and ``_``, not a digit first."""
+
 _TOKEN: Final = re.compile(r"\{\{\{\{|\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{\{")
 _MALFORMED: Final = re.compile(r"\{\{([^{}\n]{0,60})\}\}")
 
@@ -60,8 +62,8 @@ class Replacement:
 
 
 def is_variable_name(name: str) -> bool:
-    """Return whether ``name`` may stand in ``{{…}}``: letters, digits and ``_``, no digit first."""
-    return _NAME.fullmatch(name) is not None
+    """Return whether ``name`` may stand in ``{{…}}``."""
+    return VARIABLE_NAME.fullmatch(name) is not None
 
 
 def replace_variables(
