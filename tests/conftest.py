@@ -10,10 +10,15 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 RUN_FOLDER_VARIABLE = "DEVOPS_BENCH_TEST_RUN"
 PLANE_NAME = "tests"
 PLANE_STATE = "plane-state"
+
+# A machine that is busy with other things must not fail a property.
+settings.register_profile("no-clock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("no-clock")
 
 
 def pytest_configure(config: pytest.Config) -> None:
