@@ -9,7 +9,7 @@ every plain scalar of which :mod:`devops_bench.tasks.scalars` says so, and whate
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -71,6 +71,9 @@ class Document:
 
     value: JsonValue = None
     root: Node | None = field(default=None, repr=False)
+    _below: dict[int, dict[str | int, tuple[Node | None, Node]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def place(self, path: Sequence[str | int], *, key: bool = False) -> Place:
         """Return where the value at ``path`` begins.
@@ -83,11 +86,18 @@ class Document:
             return Place(1, 1)
         node, label = self.root, None
         for part in path:
-            found = _child(node, part)
+            found = self._children(node).get(part)
             if found is None:
                 return _place(node.start_mark)
             label, node = found
         return _place(label.start_mark if key and label is not None else node.start_mark)
+
+    def _children(self, node: Node) -> dict[str | int, tuple[Node | None, Node]]:
+        """Return what is below ``node``, with the nodes of keys; made once per node."""
+        found = self._below.get(id(node))
+        if found is None:
+            found = self._below[id(node)] = _children(node)
+        return found
 
 
 def read_text(file: Path) -> tuple[str, list[Diagnostic]]:
@@ -320,14 +330,16 @@ class _Builder:
         self.fault(node.start_mark, message, "leave it out; quotes make a scalar text")
 
 
-def _child(node: Node, part: str | int) -> tuple[Node | None, Node] | None:
-    """Return the node below ``node`` and its key's node, ``None`` when there is none."""
+def _children(node: Node) -> dict[str | int, tuple[Node | None, Node]]:
     if isinstance(node, MappingNode):
-        pairs: Iterator[tuple[Node, Node]] = iter(node.value)
-        return next(((k, v) for k, v in pairs if k.value == part), None)
-    if isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return None, node.value[part]
-    return None
+        children: dict[str | int, tuple[Node | None, Node]] = {}
+        for key, value in node.value:
+            if isinstance(key, ScalarNode):
+                children.setdefault(key.value, (key, value))  # of two, the first one was read
+        return children
+    if isinstance(node, SequenceNode):
+        return {index: (None, child) for index, child in enumerate(node.value)}
+    return {}
 
 
 def _syntax_error(exc: YAMLError, file: Path | None) -> Diagnostic:
