@@ -25,10 +25,10 @@ Mode: TypeAlias = Literal["assert", "converge", "hold"]
 _HOLD_FIELDS: Final = ("hold_poll_interval_sec", "hold_window_sec", "hold_settle_sec")
 
 
-Positive = Annotated[float, BeforeValidator(no_boolean), Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(no_boolean)]
 """A finite number > 0; a string is read as one, since a variable's value is a string."""
 
-NotNegative = Annotated[float, BeforeValidator(no_boolean), Field(ge=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(no_boolean)]
 """A finite number ≥ 0; a string is read as one, since a variable's value is a string."""
 
 

@@ -13,7 +13,7 @@ from devops_bench.verification.checks.fields import Text, no_boolean, unset_vari
 from devops_bench.verification.problems import Problem
 from devops_bench.verification.result import VerificationResult
 
-_Count = Annotated[int, BeforeValidator(no_boolean), Field(ge=0)]
+_Count = Annotated[int, Field(ge=0), BeforeValidator(no_boolean)]
 
 
 @VERIFIERS.register("scaling_complete")

@@ -73,3 +73,17 @@ def test_checks_are_told_apart_by_their_type() -> None:
     for check in (wrong, {"type": "all", "checks": [wrong]}, {"type": "nope"}, {}):
         assert not VALIDATOR.is_valid(SMALL | {"verification_spec": [entry | {"check": check}]})
     assert not VALIDATOR.is_valid(SMALL | {"setup": {"ready": [wrong]}})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weight": 0},
+        {"hold_window_sec": -1},
+        {"hold_settle_sec": -1},
+        {"check": {"type": "scaling_complete", "deployment": "x", "min_replicas": -1}},
+    ],
+)
+def test_bounds_of_numbers_are_in_the_schema(change: dict[str, Any]) -> None:
+    entry = SMALL["verification_spec"][0] | change
+    assert not VALIDATOR.is_valid(SMALL | {"verification_spec": [entry]})
