@@ -12,10 +12,8 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
-from devops_bench.cli.execution import RunRequest, execute
 from devops_bench.cli.words import split_agent_words
 from devops_bench.core.errors import InvalidInputError
-from devops_bench.tasks.variables import is_variable_name
 
 _WORDS = "devops_bench.cli.run.words"
 _OWN_OF_THE_AGENT = frozenset({"HOME", "KUBECONFIG", "TMPDIR"})
@@ -133,6 +131,8 @@ def run(
     Exit codes: 0 all passed, 1 a task failed, 3 something could not be evaluated (3 goes before
     1), 2 bad input and nothing was touched, 130 interrupted.
     """
+    from devops_bench.cli.execution import RunRequest, execute  # not for --help
+
     if provider is not None and (kubeconfig is not None or context is not None):
         raise InvalidInputError(
             "--provider starts a cluster, --kubeconfig and --context name an existing one: "
@@ -165,6 +165,8 @@ def parse_variables(values: Iterable[str]) -> dict[str, str]:
     Raises:
         InvalidInputError: One is not of that form, its name is none, or a name is there twice.
     """
+    from devops_bench.tasks.variables import is_variable_name  # not for --help
+
     variables: dict[str, str] = {}
     for text in values:
         name, equals, value = text.partition("=")
