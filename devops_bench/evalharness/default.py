@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -148,8 +149,7 @@ class DefaultEvalHarness:
             try:
                 yield cluster, access
             finally:
-                with run.phase(Phase.TEARDOWN, "taking down what was made"):
-                    self._tear_down(run, cluster, access, stack)
+                self._tear_down(run, cluster, access, stack)
 
     def _set_up(self, run: TaskRun, access: ClusterAccess) -> None:
         setup = run.task.setup
@@ -229,14 +229,20 @@ class DefaultEvalHarness:
     def _tear_down(
         self, run: TaskRun, cluster: Cluster, access: ClusterAccess, stack: ExitStack
     ) -> None:
+        to_delete = bool(run.created) and not cluster.disposable
         try:
-            if run.created and not cluster.disposable:
-                self._delete_created(run, access)
+            with run.phase(Phase.TEARDOWN, "taking down what was made"):
+                try:
+                    if to_delete:
+                        self._delete_created(run, access)
+                        to_delete = False
+                finally:
+                    _end_cluster(run, cluster, stack)
         finally:
-            try:
-                stack.close()
-            except DevopsBenchError as exc:
-                run.leave_behind(f"the cluster {cluster.name} could not be ended: {exc}")
+            if to_delete:
+                run.leave_behind(f"{len(run.created)} objects: the teardown was interrupted")
+            # Only ends something when the phase itself was interrupted before it did.
+            _end_cluster(run, cluster, stack)
 
     def _delete_created(self, run: TaskRun, access: ClusterAccess) -> None:
         if self._options.keep:
@@ -255,6 +261,16 @@ class DefaultEvalHarness:
     def _hold_report_entry(entry: VerificationEntry, obs: HoldObservation | None) -> ReportRow:
         """Return the row of an entry in hold mode; without an observation it is an error."""
         return hold_row(entry, obs)
+
+
+def _end_cluster(run: TaskRun, cluster: Cluster, stack: ExitStack) -> None:
+    """End the connection and the cluster; what fails is told and changes no verdict."""
+    try:
+        # The provider learns how it ended: it keeps its logs when something went wrong.
+        stack.__exit__(*sys.exc_info())
+    except Exception as exc:
+        log.exception("cluster_not_ended task=%s", run.task.id)
+        run.leave_behind(f"the cluster {cluster.name} could not be ended: {exc}")
 
 
 def _watched(task: Task) -> list[VerificationEntry]:
