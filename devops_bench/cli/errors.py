@@ -128,7 +128,8 @@ def report_error(error: BaseException) -> int:
 
     Args:
         error: One of the tree of ``core.errors``, shown as its message and its diagnostics, or an
-            unexpected one: one line that says where its traceback was written.
+            unexpected one: one line that says where its traceback was written. What the system
+            refused (a full disk) is only said.
     """
     color = use_color(sys.stderr)
     if os.environ.get(DEBUG_VARIABLE) == "1":
@@ -138,6 +139,9 @@ def report_error(error: BaseException) -> int:
             sys.stderr.write(render_diagnostics(error.diagnostics, color=color))
         print_error(str(error))
         return error.exit_code
+    if isinstance(error, OSError) and error.strerror:  # a full disk is nobody's bug
+        print_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+        return EXIT_UNEXPECTED
     summary = f"{type(error).__name__}: {error}".rstrip(": ")
     print_error(f"unexpected, a fault of devops-bench: {summary}{_kept(error)}")
     return EXIT_UNEXPECTED

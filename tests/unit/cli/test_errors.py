@@ -124,6 +124,13 @@ class TestReports:
         assert str(kept) in line
         assert 'raise KeyError("x")' in kept.read_text()
 
+    def test_what_the_system_refused_is_only_said(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert report_error(OSError(28, "No space left on device", "/r/x")) == 3
+        assert report_error(OSError(28, "No space left on device")) == 3
+        assert capsys.readouterr().err == (
+            "error: /r/x: No space left on device\nerror: No space left on device\n"
+        )
+
     def test_a_developer_sees_the_traceback_at_once(
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
