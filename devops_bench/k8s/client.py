@@ -64,7 +64,11 @@ def connect(
         return load_connection(kubeconfig, context)
 
     client = ApiClient(load(), renew=load)
-    client.server_version(timeout_sec)
+    try:
+        client.server_version(timeout_sec)
+    except BaseException:
+        client.close()
+        raise
     return client
 
 
@@ -221,6 +225,7 @@ class ApiClient:
                 return False
             self._renewed_at = self._clock.monotonic()
             self._connection = _Connection(self._renew())
+            used.pool.clear()
             return True
 
 

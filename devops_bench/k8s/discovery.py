@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
-from devops_bench.core.errors import ApiError, ClusterError
+from devops_bench.core.errors import ApiError, ApiUnavailableError, ClusterError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.client import ApiClient
 from devops_bench.k8s.resources import ApiResource, Catalogue
@@ -122,6 +122,8 @@ class Discovery:
         missing: list[str],
     ) -> None:
         """Read the documents of servers without aggregated discovery, one per group version."""
+        if document.get("kind") not in ("APIVersions", "APIGroupList"):
+            raise ApiUnavailableError("the server's answer is no discovery document")
         for group, version in _plain_versions(document):
             path = f"/apis/{group}/{version}" if group else f"/api/{version}"
             try:

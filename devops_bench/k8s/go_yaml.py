@@ -210,7 +210,9 @@ def _scalar(node: yaml.ScalarNode) -> bool | int | float | str | None:
         return _resolved(text)
     if tag == f"{_TAG}binary":
         try:
-            return base64.b64decode(text, validate=False).decode("utf-8", "replace")
+            return base64.b64decode(text.replace("\n", ""), validate=True).decode(
+                "utf-8", "replace"
+            )
         except binascii.Error:
             _fail(node, "!!binary needs base64")
     kinds = {"int": int, "float": float, "bool": bool, "null": type(None)}

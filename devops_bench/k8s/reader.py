@@ -149,7 +149,10 @@ class _ViewReading:
             if name is None:
                 return Matched(self._list(path, resource))
             document = self._client.request("GET", path, timeout_sec=self._remaining())
-            return Matched((KubeObject(document),))
+            found = KubeObject(document)
+            if found.name != name:
+                return Unreadable(f"{_shown(target)}: the answer is not that object")
+            return Matched((found,))
         except ApiError as exc:
             if exc.status == 404:
                 # Not found is an observation, but only if the server says so of the object.
@@ -180,11 +183,11 @@ class _ViewReading:
         query = {"limit": str(PAGE_SIZE)}
         while True:
             page = self._client.request("GET", path, query=query, timeout_sec=self._remaining())
-            listed = page.get("items")
-            # Go writes an empty list as null.
-            for item in listed if isinstance(listed, list) else ():
+            # Go writes an empty list as null; without the field it is no list, and proves nothing.
+            listed = page.get("items", False)
+            for item in [] if listed is None else listed if isinstance(listed, list) else [False]:
                 if not isinstance(item, dict):
-                    raise ClusterError("the server's list holds something that is not an object")
+                    raise ClusterError("the answer is not a list of objects")
                 items.append(item)
             metadata = page.get("metadata")
             token = metadata.get("continue") if isinstance(metadata, dict) else None
