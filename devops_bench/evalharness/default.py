@@ -109,7 +109,8 @@ class DefaultEvalHarness:
         """
         require_windows(task.entries)
         agent = self._agent_factory(task)
-        folder = run_dir / task.id
+        # Absolute, because the agent is started in another folder.
+        folder = run_dir.absolute() / task.id
         folder.mkdir(parents=True, exist_ok=True)
         run = TaskRun(task, folder, reporter=self._reporter, clock=self._clock)
         try:

@@ -24,6 +24,8 @@ _FIRST_PAUSE_SEC: Final = 0.1
 _LONGEST_PAUSE_SEC: Final = 1.0
 _PAUSE_FACTOR: Final = 1.3
 _SHORTEST_TIMEOUT_SEC: Final = 0.001
+_ROOM_FACTOR: Final = 4.0
+_LEAST_ROOM_SEC: Final = 0.5
 
 
 class VerifierAgent:
@@ -106,8 +108,9 @@ class VerifierAgent:
             now = self._clock.monotonic()
             if result.success and not result.stale:
                 break
-            # A sample that cannot end in time would only hide the last one that did.
-            room = deadline - now - (now - began)
+            # A sample that cannot end in time would only hide the last one that did, so each gets
+            # several times what the last one took.
+            room = deadline - now - max((now - began) * _ROOM_FACTOR, _LEAST_ROOM_SEC)
             if room <= 0 or self._clock.wait(self._cancel, min(pause, room)):
                 result = _not_converged(result, cancelled=self._cancel.is_set())
                 break
