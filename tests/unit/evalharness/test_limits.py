@@ -20,7 +20,7 @@ BOUNDS = [
 ]
 
 
-@pytest.mark.parametrize(("variable", "bound", "default"), BOUNDS, ids=lambda v: str(v))
+@pytest.mark.parametrize(("variable", "bound", "default"), BOUNDS)
 def test_a_bound_comes_from_its_variable(
     monkeypatch: pytest.MonkeyPatch, variable: str, bound: Callable[[], float], default: float
 ) -> None:
@@ -30,7 +30,7 @@ def test_a_bound_comes_from_its_variable(
     assert bound() == 2.5
 
 
-@pytest.mark.parametrize(("variable", "bound", "default"), BOUNDS, ids=lambda v: str(v))
+@pytest.mark.parametrize(("variable", "bound", "default"), BOUNDS)
 @pytest.mark.parametrize("raw", ["ten", "0", "-5", "inf", "nan"])
 def test_a_bad_value_is_replaced_with_a_warning_that_names_the_variable(
     monkeypatch: pytest.MonkeyPatch,
