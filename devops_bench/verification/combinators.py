@@ -103,8 +103,7 @@ class _Fold(Combinator):
         self, results: Sequence[VerificationResult], votes: Sequence[Vote], vote: Vote
     ) -> str:
         passes = votes.count("pass")
-        passing = "checks pass" if passes != 1 else "check passes"
-        text = f"{passes} of {len(self.checks)} {passing}, {self.rule()}"
+        text = f"{passes} of {len(self.checks)} checks passed, {self.rule()}"
         for wanted in self.telling_votes(vote):
             if wanted in votes:
                 telling = results[votes.index(wanted)]

@@ -76,7 +76,6 @@ def problems_of(exc: ValidationError, model: type[BaseModel]) -> list[Problem]:
 
 
 _FIXED: Final[Mapping[str, str]] = {
-    "missing": "is required",
     "string_type": "should be a string",
     "string_unicode": "should be text that UTF-8 can hold",
     "bool_type": "should be true or false",
@@ -93,6 +92,9 @@ _FIXED: Final[Mapping[str, str]] = {
     "dict_type": "should be a map",
     "model_type": "should be a map",
     "model_attributes_type": "should be a map",
+}
+_WITHOUT_INPUT: Final[Mapping[str, str]] = {
+    "missing": "is required",
     "string_too_short": "should not be empty",
 }
 _BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -110,8 +112,8 @@ def _in_plain_words(error: Mapping[str, Any], model: type[BaseModel]) -> tuple[s
         return f"unknown field {name!r}", close_to(name, _aliases(model))
     if kind in {"value_error", "assertion_error"}:
         return str(context.get("error", error["msg"])), ""
-    if kind == "missing":
-        return "is required", ""
+    if kind in _WITHOUT_INPUT:
+        return _WITHOUT_INPUT[kind], ""
     got = f", not {_shown(error.get('input'))}"
     if kind == "literal_error":
         hint = close_to(str(error.get("input")), _choices(str(context["expected"])))

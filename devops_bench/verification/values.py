@@ -78,7 +78,7 @@ def every(answers: Iterable[Answer]) -> Answer:
     undecided: Undecided | None = None
     for answer in answers:
         if isinstance(answer, Undecided):
-            undecided = undecided or answer
+            undecided = answer if undecided is None else undecided
         elif not answer:
             return False
     return True if undecided is None else undecided
@@ -89,7 +89,7 @@ def some(answers: Iterable[Answer]) -> Answer:
     undecided: Undecided | None = None
     for answer in answers:
         if isinstance(answer, Undecided):
-            undecided = undecided or answer
+            undecided = answer if undecided is None else undecided
         elif answer:
             return True
     return False if undecided is None else undecided
