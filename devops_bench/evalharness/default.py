@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import structlog
 
 from devops_bench.agents.base import Agent, AgentResult, AgentStatus, AgentTurn
 from devops_bench.clusters.base import Cluster, ClusterProvider
@@ -31,7 +32,7 @@ from devops_bench.results.model import AgentReport, ReportRow, TaskResult
 from devops_bench.tasks.model import DEFAULT_TIMEOUT_SEC, Task
 from devops_bench.verification.spec import VerificationEntry
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 DELETE_TIMEOUT_SEC = 60.0
 """What deleting the setup's objects may take."""
@@ -126,7 +127,7 @@ class DefaultEvalHarness:
         except DevopsBenchError as exc:
             run.problem = str(exc)
         except Exception as exc:
-            log.exception("task_failed task=%s", task.id)
+            log.exception("task.failed", task=task.id)
             run.problem = f"unexpected {type(exc).__name__}: {exc}"
         return run.finish()
 
@@ -155,7 +156,12 @@ class DefaultEvalHarness:
     def _set_up(self, run: TaskRun, access: ClusterAccess) -> None:
         setup = run.task.setup
         with run.phase(Phase.SETUP, f"{len(setup.objects)} objects"):
-            access.create(setup.objects, adopt=self._options.adopt, record=run.on_created)
+            access.create(
+                setup.objects,
+                adopt=self._options.adopt,
+                record=run.on_created,
+                timeout_sec=setup_timeout_sec(),
+            )
             await_ready(access, setup, setup_timeout_sec(), self._clock)
             check_ground(access, run.task.entries)
 
@@ -253,7 +259,7 @@ class DefaultEvalHarness:
             remaining = access.delete(run.created, DELETE_TIMEOUT_SEC)
         except Exception as exc:
             # A dead cluster must not keep the rest from being taken down, nor change a verdict.
-            log.exception("delete_failed task=%s", run.task.id)
+            log.exception("teardown.delete_failed", task=run.task.id)
             remaining = [f"{len(run.created)} objects of the setup: {exc}"]
         for text in remaining:
             run.leave_behind(text)
@@ -270,7 +276,7 @@ def _end_cluster(run: TaskRun, cluster: Cluster, stack: ExitStack) -> None:
         # The provider learns how it ended: it keeps its logs when something went wrong.
         stack.__exit__(*sys.exc_info())
     except Exception as exc:
-        log.exception("cluster_not_ended task=%s", run.task.id)
+        log.exception("teardown.cluster_not_ended", task=run.task.id)
         run.leave_behind(f"the cluster {cluster.name} could not be ended: {exc}")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import structlog
 
 from devops_bench.clusters.base import Cluster
 from devops_bench.core.clock import Clock
@@ -30,7 +31,7 @@ from devops_bench.tasks.model import Task
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class TaskRun:
@@ -220,4 +221,4 @@ class TaskRun:
         try:
             tell()
         except Exception:
-            log.exception("reporter_failed task=%s", self.task.id)
+            log.exception("reporter.failed", task=self.task.id)

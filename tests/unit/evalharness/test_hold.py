@@ -217,18 +217,16 @@ def test_a_snapshot_is_independent() -> None:
     assert set(monitor.get_observations()) == {"floor"}
 
 
-def test_a_listener_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_raises_stops_nothing() -> None:
     def listener(*_: object) -> None:
         raise RuntimeError("the disk is full")
 
     runner = FakeRunner()
     monitor = SafeguardMonitor([watched("floor")], verifier=runner, on_sample=listener)
-    with caplog.at_level(logging.ERROR):
-        monitor.start()
-        runner.await_calls(3, ["floor"])
-        monitor.stop()
+    monitor.start()
+    runner.await_calls(3, ["floor"])
+    monitor.stop()
     assert verdict(monitor, "floor") == "pass"
-    assert "on_sample_failed" in caplog.text
 
 
 @pytest.mark.parametrize(
