@@ -18,6 +18,7 @@ from devops_bench.clusters import components, kubefiles, pki, stages, state
 from devops_bench.clusters.binaries import Binaries
 from devops_bench.clusters.components import PlaneOptions, Ports
 from devops_bench.clusters.dirs import private_dir
+from devops_bench.clusters.names import PREFIX
 from devops_bench.clusters.rest import Answer, Loopback
 from devops_bench.clusters.state import Kind, PlaneState
 from devops_bench.clusters.supervision import Program, Supervised
@@ -220,7 +221,7 @@ class _Starter:
 
     def _write_files(self, keys: pki.Pki) -> None:
         folder, server = self._folder, f"https://127.0.0.1:{self._ports.api}"
-        name = f"devops-bench-{self._state.name}"
+        name = f"{PREFIX}{self._state.name.removeprefix(PREFIX)}"
         admin = kubefiles.token_user(keys.admin_token)
         kubefiles.write(
             folder / state.KUBECONFIG_FILE, kubefiles.document(name, server, keys.ca, admin)

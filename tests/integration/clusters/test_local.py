@@ -63,7 +63,7 @@ def test_it_provides_a_cluster_and_removes_it(tmp_path: Path) -> None:
         (known,) = state.planes()
         assert known.ready
         assert cluster.name == known.name
-        assert cluster.name.startswith("run-run-7")
+        assert cluster.name == "devops-bench-run-7"
         assert cluster.description == f"local control plane {known.version} (because)"
         assert cluster.disposable
         assert cluster.bin_dir is not None

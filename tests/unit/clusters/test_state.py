@@ -85,6 +85,14 @@ def test_an_accepted_name_is_one_plain_folder(name: str) -> None:
 
 
 @pytest.mark.usefixtures("machine")
+def test_a_free_name_is_the_wanted_one_unless_it_is_taken() -> None:
+    assert state.free_name("shop") == "shop"
+    state.claim("shop", Kind.UP)
+    state.claim("shop-2", Kind.UP)
+    assert state.free_name("shop") == "shop-3"
+
+
+@pytest.mark.usefixtures("machine")
 def test_a_plane_that_is_not_there_is_none() -> None:
     assert state.read("shop") is None
     assert state.names() == []
