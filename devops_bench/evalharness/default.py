@@ -180,6 +180,7 @@ class DefaultEvalHarness:
     def _baseline(self, run: TaskRun, monitor: SafeguardMonitor) -> None:
         with run.phase(Phase.BASELINE, f"{len(_watched(run.task))} safeguards must hold"):
             check_baseline(monitor.await_baseline(setup_timeout_sec()))
+            run.baseline_held = True
 
     def _turn(
         self, run: TaskRun, agent: Agent, cluster: Cluster, monitor: SafeguardMonitor

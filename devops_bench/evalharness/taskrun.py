@@ -54,6 +54,7 @@ class TaskRun:
         self.left_behind: list[str] = []
         self.problem: str | None = None
         self.interrupted = False
+        self.baseline_held = False
         self.journal = Journal(folder, clock=clock)
         self._reporter = reporter
         self._clock = clock
@@ -105,14 +106,18 @@ class TaskRun:
         )
 
     def on_sample(self, name: str, result: VerificationResult, obs: HoldObservation) -> None:
-        """Journal and tell a safeguard's sample if it changed its state; thread-safe."""
+        """Journal and tell a safeguard's sample if it changed its state; thread-safe.
+
+        Before the baseline holds a failure is nobody's violation yet.
+        """
         with self._lock:
             changed = self._last_status.get(name) != result.status
             self._last_status[name] = result.status
         if not changed:
             return
+        held = self.baseline_held
         self.journal.write(
-            "hold_violation" if result.status == "fail" else "sample_changed",
+            "hold_violation" if held and result.status == "fail" else "sample_changed",
             entry=name,
             status=result.status,
             reason=result.reason,
@@ -120,7 +125,7 @@ class TaskRun:
         )
         self._tell(
             lambda: self._reporter.safeguard_sampled(
-                self.task.id, name, result.status, result.reason, obs.violated
+                self.task.id, name, result.status, result.reason, held and obs.violated
             )
         )
 
@@ -170,7 +175,7 @@ class TaskRun:
             reason=self._reason(status, rows),
             verification_report=rows,
             name=self.task.name,
-            source=self.task.source.name,
+            source=f"{self.task.source.parent.name}/{self.task.source.name}",
             agent=self.agent,
             cluster=self.cluster,
             phases=self._phases,
