@@ -148,9 +148,15 @@ def report_error(error: BaseException) -> int:
 
 
 def print_error(text: str) -> None:
-    """Print one line to standard error that begins with ``error:``."""
+    """Print a line to standard error that begins with ``error:``, and what belongs to it indented.
+
+    Further lines of ``text`` (a component's log, the ways out) are indented, so that whatever they
+    quote is never taken for another message.
+    """
     prefix = "\x1b[1;31merror\x1b[0m" if use_color(sys.stderr) else "error"
-    sys.stderr.write(f"{prefix}: {printable(text)}\n")
+    first, *further = text.split("\n")
+    lines = [f"{prefix}: {printable(first)}", *(f"  {printable(line)}" for line in further)]
+    sys.stderr.write("\n".join(lines) + "\n")
 
 
 def _kept(error: BaseException) -> str:

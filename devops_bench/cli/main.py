@@ -62,7 +62,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "lint": Entry("lint", "lint", "Say everything that is wrong with specs."),
     "schema": Entry("schema", "schema", "Print the JSON Schema of a spec, for editors."),
-    "cluster": Entry("cluster", "app", "Build, start and end local control planes.", logs=True),
+    "cluster": Entry("cluster", "app", "Build, start and end local control planes."),
     "version": Entry("version", "version", "Print the version."),
 }
 

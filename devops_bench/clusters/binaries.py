@@ -131,10 +131,10 @@ def find_or_build(say: Say) -> Binaries:
         for line in result.passed_over:
             say(str(line))
         return result.found
-    for line in result.passed_over[:-1]:
-        say(str(line))
     if builder.find_go() is None:
         raise BinariesNotFoundError(_ways(result.passed_over))
+    for line in result.passed_over[:-1]:  # the last one is the cache, and it is filled now
+        say(str(line))
     return _of_build(builder.build(say))
 
 
