@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from devops_bench.clusters import binaries, build, versions
+from devops_bench.clusters import binaries, build, stages, versions
 from devops_bench.core.errors import BinariesNotFoundError
 from tests.unit.clusters import standins
 from tests.unit.clusters.standins import Machine
@@ -132,6 +132,23 @@ def test_a_place_without_stages_borrows_those_of_the_cache(
 
     assert found.bin_dir == assets
     assert found.stages_dir == built.folder / "stages"
+
+
+def test_a_place_without_stages_gets_those_of_the_pinned_module(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in_go(machine)
+    assets = standins.binaries(machine.root / "assets", stages=False)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
+
+    found = binaries.find_binaries()
+
+    assert found.stages_dir.is_relative_to(machine.cache)
+    assert stages.complete(found.stages_dir)
+    # The second time Go is not asked any more.
+    (machine.path / "go").unlink()
+    assert binaries.find_binaries() == found
+    assert list(found.stages_dir.parent.iterdir()) == [found.stages_dir]
 
 
 @pytest.mark.usefixtures("machine")
