@@ -222,13 +222,13 @@ def _stages_for(folder: Path) -> Path | None:
     for candidate in candidates:
         if stages.complete(candidate):
             return candidate
-    go = builder.find_go()
-    if go is None:
-        return None
     module = control_plane_module()
     target = cache_dir() / "stages" / builder.module_key(module)
     if stages.complete(target):
         return target
+    go = builder.find_go()
+    if go is None:
+        return None
     try:
         source = stages.module_stages(go, module)
     except ClusterError:
