@@ -154,6 +154,7 @@ class _Run:
             options=HarnessOptions(
                 adopt=request.adopt,
                 keep=request.keep,
+                judge_only=request.agent == "none" and provider.name == "kubeconfig",
                 timeout_sec=request.timeout_sec,
                 agent_environment=request.agent_environment,
             ),

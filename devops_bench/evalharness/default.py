@@ -47,12 +47,14 @@ class HarnessOptions:
     Attributes:
         adopt: Whether objects of the setup that are there already are taken over.
         keep: Whether the setup's objects stay. The provider decides about the cluster itself.
+        judge_only: Whether the setup is left out, so that the cluster is judged as it is.
         timeout_sec: Seconds of the agent's turn, > 0; ``None`` for the task's own.
         agent_environment: Variables that the agent gets besides the allow-list.
     """
 
     adopt: bool = False
     keep: bool = False
+    judge_only: bool = False
     timeout_sec: float | None = None
     agent_environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -155,14 +157,19 @@ class DefaultEvalHarness:
 
     def _set_up(self, run: TaskRun, access: ClusterAccess) -> None:
         setup = run.task.setup
-        with run.phase(Phase.SETUP, f"{len(setup.objects)} objects"):
-            access.create(
-                setup.objects,
-                adopt=self._options.adopt,
-                record=run.on_created,
-                timeout_sec=setup_timeout_sec(),
-            )
-            await_ready(access, setup, setup_timeout_sec(), self._clock)
+        judge_only = self._options.judge_only
+        detail = (
+            "left out, as no agent is asked for" if judge_only else f"{len(setup.objects)} objects"
+        )
+        with run.phase(Phase.SETUP, detail):
+            if not judge_only:
+                access.create(
+                    setup.objects,
+                    adopt=self._options.adopt,
+                    record=run.on_created,
+                    timeout_sec=setup_timeout_sec(),
+                )
+                await_ready(access, setup, setup_timeout_sec(), self._clock)
             check_ground(access, run.task.entries)
 
     @contextmanager
