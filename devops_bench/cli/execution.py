@@ -26,6 +26,7 @@ from devops_bench.cli.errors import (
 )
 from devops_bench.cli.interrupts import Interrupts
 from devops_bench.cli.progress import Progress
+from devops_bench.cli.words import shown_words
 from devops_bench.clusters.base import ClusterProvider
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
 from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions
@@ -143,7 +144,7 @@ class _Run:
         self._result = RunResult(
             run_id=run_id,
             harness_version=__version__,
-            agent=" ".join((request.agent, *request.agent_words)),
+            agent=shown_words((request.agent, *request.agent_words)),
             started_at=dt.datetime.now(dt.UTC),
         )
         self._harness = DefaultEvalHarness(

@@ -127,3 +127,22 @@ def test_keep_leaves_everything_and_says_so(
     assert done.code == 0, str(done)
     assert plane.exists("-n", namespace, "configmap", "ours")
     assert "kept" in (done.stdout + done.stderr).lower()
+
+
+def test_without_an_agent_the_cluster_is_judged_as_it_is(
+    cli: Cli, plane: Plane, namespace: str, tmp_path: Path
+) -> None:
+    task = write_task(
+        tmp_path / "judged",
+        objects=[config_map("ours", namespace)],
+        entries=[objective(namespace)],
+    )
+    words: list[str | Path] = ["run", "--spec", task, "--kubeconfig", plane.kubeconfig]
+
+    before = cli.run(*words, "--agent", "none", env={"VERIFICATION_TIMEOUT_SEC": "1"})
+    plane.run_kubectl("-n", namespace, "create", "configmap", "ours", "--from-literal=from=them")
+    after = cli.run(*words, "--agent", "none")
+
+    assert before.code == 1, str(before)
+    assert after.code == 0, str(after)
+    assert plane.get("-n", namespace, "configmap", "ours")["data"] == {"from": "them"}
