@@ -349,6 +349,17 @@ def test_an_interrupted_turn_is_recorded(world: World, interrupt: object) -> Non
     assert no_monitor_is_left()
 
 
+def test_a_turn_whose_end_nobody_saw_is_an_error_however_the_cluster_looks(world: World) -> None:
+    world.act(AgentResult(AgentStatus.LOST, 1.0, reason="its supervisor was killed"))
+    result = world.run(make_task(OBJECTIVE, FLOOR, setup=OBJECTS))
+    assert (result.status, result.outcome) == ("error", None)
+    assert "not observed: its supervisor was killed" in result.reason
+    assert result.agent is not None
+    assert result.agent.status == "lost"
+    assert Phase.VERIFY not in world.reporter.phases
+    assert world.access.deleted == ["o0", "o1"]
+
+
 # --- teardown -----------------------------------------------------------------------------
 
 
