@@ -149,6 +149,15 @@ def parse_list(body: bytes) -> ObjectList | Malformed:
     return ObjectList(rv, tuple(objects))
 
 
+def list_version(body: bytes) -> int | None:
+    """Return the revision of a LIST, paginated or not; ``None`` without one that orders writes."""
+    try:
+        data: JsonValue = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return parse_version(KubeObject(data).resource_version) if isinstance(data, dict) else None
+
+
 def _completed(item: JsonObject, kind: JsonValue, api_version: JsonValue) -> KubeObject:
     if isinstance(kind, str) and kind.endswith("List") and "kind" not in item:
         item = {"kind": kind.removesuffix("List"), "apiVersion": api_version, **item}

@@ -38,7 +38,7 @@ class Merge(Generic[S]):
 
     Args:
         streams: Which; at least one.
-        rv: The revision at which the state of each is known (exact LISTs): the history starts there.
+        rv: Where the state of each is known (exact LISTs); the history starts there.
 
     Attributes:
         judged_rv: The revision up to which everything was handed out.
@@ -55,9 +55,8 @@ class Merge(Generic[S]):
 
     def push(self, stream: S, step: Step) -> None:
         """Add the next step of a stream; it also proves that the stream has passed its revision."""
-        self._count += 1
         if step.updates:
-            heapq.heappush(self._waiting, (step.rv, self._count, step))
+            self._wait(step)
         self.passed(stream, step.rv)
 
     def passed(self, stream: S, rv: int) -> None:
@@ -72,6 +71,8 @@ class Merge(Generic[S]):
         """
         if to_rv > from_rv + 1:
             self._blind.append((from_rv, to_rv))
+            # What changed inside is judged here at the latest, even if nothing is written here.
+            self._wait(Step(to_rv, ()))
 
     def behind(self) -> list[S]:
         """Return the streams that steps wait for, empty when no step waits."""
@@ -96,6 +97,10 @@ class Merge(Generic[S]):
             yield MergedStep(rv, tuple(steps), self._known(rv))
         self.judged_rv = max(self.judged_rv, horizon)
         self._blind = [span for span in self._blind if span[1] > horizon]
+
+    def _wait(self, step: Step) -> None:
+        self._count += 1
+        heapq.heappush(self._waiting, (step.rv, self._count, step))
 
     def _known(self, rv: int) -> bool:
         return not any(start < rv < end for start, end in self._blind)

@@ -23,7 +23,12 @@ class StreamStore:
         rv: The revision from which on writes count; the store starts empty.
     """
 
-    def __init__(self, queries: Iterable[ResourceQuery], namespaced: bool, rv: int = 0) -> None:
+    def __init__(
+        self,
+        queries: Iterable[ResourceQuery],
+        namespaced: bool,
+        rv: int = 0,
+    ) -> None:
         held = tuple(queries)
         self.rv = rv
         self.tables = Tables(held)
