@@ -1,8 +1,8 @@
 """The proof that a stream has shown everything up to now.
 
 A LIST without resourceVersion says which revision "now" is. A watch from what is held, over the
-same connection and so on the same server, then has to bring a write or a bookmark at or past it: the
-server sends a bookmark shortly before ``timeoutSeconds`` ends
+same connection and so on the same server, then has to bring a write or a bookmark at or past it:
+the server sends a bookmark shortly before ``timeoutSeconds`` ends
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks). A stream that is
 already there, and objects that are read by name and were not written, need no watch.
 """

@@ -2,8 +2,8 @@
 
 ``LIST ?resourceVersion=R&resourceVersionMatch=Exact`` shows the state at any revision that is
 not compacted (https://kubernetes.io/docs/reference/using-api/api-concepts/#semantics-for-get-and-list).
-Revisions count the writes of all kinds, so most of those inside a gap leave the kind as it was; they
-have to be read all the same, because an object may have come and gone. Only an object that is read
+Revisions count the writes of all kinds, so most of those inside a gap leave the kind as it was;
+they have to be read all the same: an object may have come and gone. Only an object that is read
 by name spares that: with the same uid and resourceVersion at both ends it was not written between.
 """
 
