@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from devops_bench.core.registry import Registry
 from devops_bench.k8s.view import ResourceQuery, View
+from devops_bench.verification.problems import Problem, ProblemsError
 from devops_bench.verification.result import VerificationResult
 
 VERIFIERS: Registry[type[BaseModel]] = Registry(
@@ -20,7 +22,34 @@ VERIFIERS: Registry[type[BaseModel]] = Registry(
 :class:`BaseVerifier` and the combinators."""
 
 
-class CheckNode(BaseModel):
+class RuledModel(BaseModel):
+    """A frozen model without unknown fields, whose fields may have rules between them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def problems_between_fields(cls, fields: Mapping[str, object]) -> Sequence[Problem]:
+        """Return what is wrong with the fields together.
+
+        Args:
+            fields: What was given, by field. When the loader looks for everything that is wrong
+                at once, a value may be of any type: a rule passes over what it cannot read, since
+                the field's own fault is reported already.
+        """
+        del fields  # this one has none
+        return ()
+
+    @model_validator(mode="after")
+    def _rules_between_fields(self) -> RuledModel:
+        problems = self.problems_between_fields(
+            {name: getattr(self, name) for name in self.model_fields_set}
+        )
+        if problems:
+            raise ProblemsError(problems)
+        return self
+
+
+class CheckNode(RuledModel):
     """What every node of a check tree has. Unknown fields are errors.
 
     Attributes:
@@ -28,8 +57,6 @@ class CheckNode(BaseModel):
         kubeconfig: A path to another cluster's kubeconfig. It loads; ``run`` refuses it.
         context: Another context of the kubeconfig. It loads; ``run`` refuses it.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: str
     name: str | None = None

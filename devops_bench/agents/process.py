@@ -1,0 +1,145 @@
+"""What all agents that are programs share: their folder, their environment, their end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
+from devops_bench.core.errors import AgentError
+from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
+
+INHERITED_VARIABLES = frozenset({"PATH", "LANG", "TERM", "TZ"})
+"""What an agent gets of our own environment, besides ``LC_*``. Everything else may be a secret."""
+
+STDOUT_NAME = "agent.stdout"
+STDERR_NAME = "agent.stderr"
+
+# The deadline is a promise to the benchmark; the grace after it is one to the agent's files.
+_GRACE_SEC = 5.0
+
+
+@contextlib.contextmanager
+def agent_home(turn: AgentTurn) -> Iterator[Path]:
+    """Yield the agent's own home: beside its working folder, private, gone after the turn.
+
+    It holds ``.kube/config`` (a copy of the turn's kubeconfig, mode 0600) and ``tmp/``. It is not
+    the working folder, which is empty; and it does not stay, because the kubeconfig is a
+    credential.
+    """
+    work_dir = turn.work_dir
+    home = Path(tempfile.mkdtemp(prefix=f"{work_dir.name}-home-", dir=work_dir.parent))
+    try:
+        (home / "tmp").mkdir(mode=0o700)
+        if turn.kubeconfig is not None:
+            (home / ".kube").mkdir(mode=0o700)
+            copy = home / ".kube" / "config"
+            copy.touch(mode=0o600)
+            copy.write_bytes(turn.kubeconfig.read_bytes())
+        yield home
+    finally:
+        # An agent may have made files in it that cannot be removed; the kubeconfig can.
+        shutil.rmtree(home, ignore_errors=True)
+        (home / ".kube" / "config").unlink(missing_ok=True)
+
+
+def agent_environment(
+    turn: AgentTurn, home: Path, ours: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the whole environment of the agent.
+
+    Args:
+        turn: ``environment`` and ``path_prefix`` are added, and the kubeconfig's copy is named.
+        home: The agent's home, as :func:`agent_home` makes it.
+        ours: The environment to choose from; that of this process when it is ``None``.
+    """
+    ours = os.environ if ours is None else ours
+    env = {
+        name: value
+        for name, value in ours.items()
+        if name in INHERITED_VARIABLES or name.startswith("LC_")
+    }
+    env.update(turn.environment)
+    env["HOME"] = str(home)
+    env["TMPDIR"] = str(home / "tmp")
+    if turn.kubeconfig is not None:
+        env["KUBECONFIG"] = str(home / ".kube" / "config")
+    folders = [str(folder) for folder in turn.path_prefix]
+    env["PATH"] = os.pathsep.join([*folders, env.get("PATH") or os.defpath])
+    return env
+
+
+def run_agent_program(
+    argv: Sequence[str],
+    turn: AgentTurn,
+    home: Path,
+    *,
+    stdin: bytes | None = None,
+    extra_env: Mapping[str, str] | None = None,
+) -> AgentResult:
+    """Run the agent's program for its turn, and end everything that it started.
+
+    Args:
+        argv: The program and its arguments.
+        turn: The turn.
+        home: The agent's home, as :func:`agent_home` makes it.
+        stdin: What it reads; ``None`` for nothing.
+        extra_env: Variables besides those of :func:`agent_environment`, which win over these.
+
+    Raises:
+        AgentError: It could not be started.
+    """
+    program = Program(
+        argv=argv,
+        cwd=turn.work_dir,
+        env={**(extra_env or {}), **agent_environment(turn, home)},
+        stdout=turn.output_dir / STDOUT_NAME,
+        stderr=turn.output_dir / STDERR_NAME,
+        stdin=stdin,
+        grace_sec=_GRACE_SEC,
+    )
+    try:
+        result = run_program(program, timeout_sec=turn.timeout_sec, cancel=turn.cancel)
+    except (OSError, ValueError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+        raise AgentError(f"the agent {argv[0]!r} could not be started: {reason}") from exc
+    return AgentResult(
+        status=_status(result),
+        elapsed_sec=result.elapsed_sec,
+        exit_code=result.exit_code,
+        reason=_reason(result, turn.timeout_sec),
+        leftover_processes=result.leftovers,
+    )
+
+
+def _status(result: ProcessResult) -> AgentStatus:
+    if result.ended_by is EndedBy.DEADLINE:
+        return AgentStatus.TIMED_OUT
+    if result.ended_by is EndedBy.CANCEL:
+        return AgentStatus.CANCELLED
+    return AgentStatus.COMPLETED if result.exit_code == 0 else AgentStatus.FAILED
+
+
+def _reason(result: ProcessResult, timeout_sec: float) -> str:
+    if result.ended_by is EndedBy.DEADLINE:
+        text = f"ended when its {timeout_sec:g} s were over"
+    elif result.ended_by is EndedBy.CANCEL:
+        text = "ended because the run was interrupted"
+    elif result.exit_code is None:
+        text = "ended; its exit code is unknown because it killed the process that watched it"
+    elif result.exit_code < 0:
+        text = f"ended by signal {-result.exit_code}"
+    else:
+        text = f"exited with code {result.exit_code}"
+    if result.leftovers:
+        text += f"; {result.leftovers} process(es) that it left behind were ended"
+    if result.unkillable:
+        text += f"; {result.unkillable} of its processes could not be ended"
+    dropped = result.stdout_dropped + result.stderr_dropped
+    if dropped:
+        text += f"; {dropped} bytes of its output were not kept"
+    return text

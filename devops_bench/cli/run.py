@@ -1,0 +1,200 @@
+"""``devops-bench run``: the options. What is done with them is in ``execution.py``."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+from devops_bench.cli.words import split_agent_words
+from devops_bench.core.errors import InvalidInputError
+
+_WORDS = "devops_bench.cli.run.words"
+_OWN_OF_THE_AGENT = frozenset({"HOME", "KUBECONFIG", "TMPDIR"})
+
+
+class Provider(StrEnum):
+    """Where a new cluster comes from."""
+
+    LOCAL = "local"
+    KIND = "kind"
+
+
+class Output(StrEnum):
+    """What is written to standard output."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class RunCommand(typer.core.TyperCommand):
+    """Keeps the words after ``--`` apart: click would take them for arguments of ours."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Split the words for the agent off, then parse as ever."""
+        own, words = split_agent_words(args)
+        ctx.meta[_WORDS] = words
+        return super().parse_args(ctx, own)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Show the words in the usage line."""
+        return [*super().collect_usage_pieces(ctx), "[-- AGENT WORDS...]"]
+
+
+SpecOption = Annotated[
+    list[Path],
+    typer.Option("--spec", metavar="PATH", help="A spec, or a folder of specs. Repeatable."),
+]
+AgentOption = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        metavar="AGENT",
+        help="Who gets the turn: oracle (the spec's control), noop (does nothing), none (no turn:"
+        " judge what is there), script FILE, or command -- PROGRAM ARGUMENTS.",
+    ),
+]
+ProviderOption = Annotated[
+    Provider | None, typer.Option(help="Start a cluster for the run; local when nothing is said.")
+]
+KubeconfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--kubeconfig", metavar="FILE", help="Use an existing cluster. $KUBECONFIG selects nothing."
+    ),
+]
+ContextOption = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Use an existing cluster: this context of the kubeconfig."),
+]
+AdoptOption = Annotated[
+    bool, typer.Option("--adopt", help="Take over objects of the setup that are there already.")
+]
+VarOption = Annotated[
+    list[str] | None,
+    typer.Option("--var", metavar="NAME=VALUE", help="Set a variable of the specs. Repeatable."),
+]
+TimeoutOption = Annotated[
+    float | None,
+    typer.Option(
+        "--timeout", metavar="SECONDS", help="Seconds of each turn, instead of the task's own."
+    ),
+]
+AgentEnvOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--agent-env", metavar="NAME", help="Pass this variable on to the agent. Repeatable."
+    ),
+]
+ResultsOption = Annotated[
+    Path, typer.Option("--results-dir", metavar="FOLDER", help="Where the run's folder is made.")
+]
+OutputOption = Annotated[
+    Output, typer.Option(help="What goes to stdout; with json, progress goes to stderr.")
+]
+KeepOption = Annotated[
+    bool, typer.Option("--keep", help="Leave the cluster, or what was made on it, in place.")
+]
+AllowInvalidOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-invalid-entries",
+        help="Run although entries do not parse: they are errors in the report.",
+    ),
+]
+
+
+def run(
+    ctx: typer.Context,
+    spec: SpecOption,
+    agent: AgentOption,
+    provider: ProviderOption = None,
+    kubeconfig: KubeconfigOption = None,
+    context: ContextOption = None,
+    adopt: AdoptOption = False,
+    var: VarOption = None,
+    timeout: TimeoutOption = None,
+    agent_env: AgentEnvOption = None,
+    results_dir: ResultsOption = Path("results"),
+    output: OutputOption = Output.TEXT,
+    keep: KeepOption = False,
+    allow_invalid_entries: AllowInvalidOption = False,
+) -> None:
+    """Run specs: prepare a cluster, let an agent work, judge what it did.
+
+    Exit codes: 0 all passed, 1 a task failed, 3 something could not be evaluated (3 goes before
+    1), 2 bad input and nothing was touched, 130 interrupted.
+    """
+    from devops_bench.cli.execution import RunRequest, execute  # not for --help
+
+    if provider is not None and (kubeconfig is not None or context is not None):
+        raise InvalidInputError(
+            "--provider starts a cluster, --kubeconfig and --context name an existing one: "
+            "give one or the other"
+        )
+    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+        raise InvalidInputError(f"--timeout must be a number of seconds > 0, not {timeout:g}")
+    request = RunRequest(
+        specs=tuple(spec),
+        agent=agent,
+        agent_words=tuple(ctx.meta[_WORDS]),
+        provider=None if provider is None else str(provider),
+        kubeconfig=kubeconfig,
+        context=context,
+        adopt=adopt,
+        variables=parse_variables(var or ()),
+        timeout_sec=timeout,
+        agent_environment=chosen_environment(agent_env or ()),
+        results_dir=results_dir,
+        as_json=output is Output.JSON,
+        keep=keep,
+        allow_invalid_entries=allow_invalid_entries,
+    )
+    raise typer.Exit(execute(request))
+
+
+def parse_variables(values: Iterable[str]) -> dict[str, str]:
+    """Return ``NAME=VALUE`` words as a table; the value may hold anything, also ``=``.
+
+    Raises:
+        InvalidInputError: One is not of that form, its name is none, or a name is there twice.
+    """
+    from devops_bench.tasks.variables import is_variable_name  # not for --help
+
+    variables: dict[str, str] = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals or not is_variable_name(name):
+            raise InvalidInputError(
+                f"--var {text!r} is not NAME=VALUE (a name is letters, digits and _)"
+            )
+        if name in variables:
+            raise InvalidInputError(f"--var {name} is given twice")
+        variables[name] = value
+    return variables
+
+
+def chosen_environment(names: Iterable[str]) -> dict[str, str]:
+    """Return the variables of our environment that ``--agent-env`` names.
+
+    Raises:
+        InvalidInputError: One is not set, is not a name, or is what the agent has its own of.
+    """
+    chosen: dict[str, str] = {}
+    for name in names:
+        if "=" in name:
+            raise InvalidInputError(
+                f"--agent-env takes the name of a variable that is set, not {name.split('=')[0]}=…"
+            )
+        if name in _OWN_OF_THE_AGENT:
+            raise InvalidInputError(f"--agent-env {name}: the agent has a {name} of its own")
+        if name not in os.environ:
+            raise InvalidInputError(f"--agent-env {name}: that variable is not set")
+        chosen[name] = os.environ[name]
+    return chosen

@@ -1,0 +1,368 @@
+"""Running a program so that it cannot outlive its time, flood the disk or leave anything behind.
+
+The program runs under :mod:`devops_bench.core.reaper`, a small process that ends every descendant
+when the program ends, when its time is over, and when devops-bench itself dies, ``kill -9``
+included. Should a program kill that process too, what it left is found by a marker in its
+environment; only a process that also hid its environment would escape.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import IO
+
+from devops_bench.core import reaper
+from devops_bench.core.json import JsonObject, JsonValue
+
+MARKER_VARIABLE = "DEVOPS_BENCH_PROCESS_TREE"
+"""Set for the program to a random value: by it a process that escaped is known."""
+
+_CHUNK = 65536
+# How often the cancel event and the deadline are looked at; it cannot be waited for in a selector.
+_TICK_SEC = 0.1
+# How long what is left in the pipes is read for after everything has ended.
+_DRAIN_SEC = 2.0
+# What the reaper may take beyond its own bounds before it is ended itself.
+_REAPER_SLACK_SEC = 10.0
+
+
+class EndedBy(StrEnum):
+    """What ended the program."""
+
+    ITSELF = "itself"
+    """It ended by itself, or by somebody else's signal."""
+    DEADLINE = "deadline"
+    """Its time was over."""
+    CANCEL = "cancel"
+    """The cancel event was set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to run, and within which bounds.
+
+    Attributes:
+        argv: The program and its arguments; no shell. A name without a slash is looked up on the
+            ``PATH`` of ``env``.
+        cwd: Its working directory.
+        env: Its whole environment.
+        stdout: The file that its standard output goes to; created, mode 0600.
+        stderr: The file that its standard error goes to; created, mode 0600.
+        stdin: What it reads, and then end of file; ``None`` gives it ``/dev/null``.
+        max_output_bytes: How much of each stream is kept, ≥ 0; the rest is read and counted.
+        grace_sec: Seconds between SIGTERM and SIGKILL, ≥ 0.
+        kill_timeout_sec: Seconds for which SIGKILL is repeated, > 0.
+    """
+
+    argv: Sequence[str]
+    cwd: Path
+    env: Mapping[str, str]
+    stdout: Path
+    stderr: Path
+    stdin: bytes | None = None
+    max_output_bytes: int = 64 * 1024 * 1024
+    grace_sec: float = 5.0
+    kill_timeout_sec: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessResult:
+    """How the program ended.
+
+    Attributes:
+        ended_by: What ended it.
+        exit_code: Its exit code, negative for the signal that ended it; ``None`` only when the
+            process that watched over it was killed, so that nobody knows.
+        elapsed_sec: Seconds from the start until nothing of it ran any more, ≥ 0.
+        leftovers: How many processes it had left behind and were ended for it.
+        unkillable: How many of its processes still ran after SIGKILL (it became another user's).
+        stdout_dropped: Bytes of its output that were not kept.
+        stderr_dropped: Bytes of its error output that were not kept.
+    """
+
+    ended_by: EndedBy
+    exit_code: int | None
+    elapsed_sec: float
+    leftovers: int = 0
+    unkillable: int = 0
+    stdout_dropped: int = 0
+    stderr_dropped: int = 0
+
+
+def run_program(
+    program: Program, *, timeout_sec: float, cancel: threading.Event | None = None
+) -> ProcessResult:
+    """Run a program to its end, or end it, together with everything that it started.
+
+    Args:
+        program: What to run.
+        timeout_sec: Seconds after which it is ended, > 0.
+        cancel: Ends the program when it is set.
+
+    Returns:
+        How it ended. When this returns nothing of it runs any more, save what
+        ``unkillable`` counts.
+
+    Raises:
+        OSError: It could not be started: not found, not executable, arguments too long.
+        ValueError: An argument or a variable cannot be passed to a program (it holds a NUL).
+    """
+    if any("\0" in text for text in (*program.argv, *program.env, *program.env.values())):
+        raise ValueError("an argument or a variable holds a NUL character")
+    started = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        sinks = (
+            _Sink(program.stdout, program.max_output_bytes),
+            _Sink(program.stderr, program.max_output_bytes),
+        )
+        for sink in sinks:
+            stack.enter_context(contextlib.closing(sink))
+        run = stack.enter_context(contextlib.closing(_Run(program, *sinks)))
+        ended_by = run.watch(started + timeout_sec, cancel or threading.Event())
+        report = run.close()
+    return ProcessResult(
+        ended_by=ended_by if report.asked else EndedBy.ITSELF,
+        exit_code=report.exit_code,
+        elapsed_sec=time.monotonic() - started,
+        leftovers=report.leftovers,
+        unkillable=report.unkillable,
+        stdout_dropped=sinks[0].dropped,
+        stderr_dropped=sinks[1].dropped,
+    )
+
+
+class _Sink:
+    """A file that takes so many bytes and counts the rest."""
+
+    def __init__(self, path: Path, room: int) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        self._file = os.fdopen(descriptor, "wb", buffering=0)
+        self._room = room
+        self.dropped = 0
+
+    def write(self, data: bytes) -> None:
+        kept = data[: self._room]
+        if kept:
+            self._file.write(kept)
+        self._room -= len(kept)
+        self.dropped += len(data) - len(kept)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What the reaper said at its end."""
+
+    exit_code: int | None = None
+    asked: bool = False
+    leftovers: int = 0
+    unkillable: int = 0
+
+
+class _Run:
+    """The reaper with the program below it, its pipes, and what they brought."""
+
+    def __init__(self, program: Program, stdout: _Sink, stderr: _Sink) -> None:
+        self._program = program
+        self._marker = secrets.token_hex(16)
+        self._messages = b""
+        self._report: _Report | None = None
+        self._to_write = memoryview(program.stdin or b"")
+        self._selector = selectors.DefaultSelector()
+        control_read, self._control = os.pipe()
+        self._status, status_write = os.pipe()
+        try:
+            # Its own session: a Ctrl-C at the terminal is for devops-bench, which then asks.
+            self._reaper = subprocess.Popen(
+                [sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write)],
+                stdin=subprocess.DEVNULL if program.stdin is None else subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(control_read, status_write),
+                start_new_session=True,
+                bufsize=0,
+                env={k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"},
+            )
+        except OSError:
+            os.close(self._control)
+            os.close(self._status)
+            raise
+        finally:
+            os.close(control_read)
+            os.close(status_write)
+        self._selector.register(self._status, selectors.EVENT_READ, self._read_status)
+        self._read_into(self._reaper.stdout, stdout)
+        self._read_into(self._reaper.stderr, stderr)
+        if self._reaper.stdin is not None:
+            os.set_blocking(self._reaper.stdin.fileno(), False)
+            self._selector.register(self._reaper.stdin, selectors.EVENT_WRITE, self._write_stdin)
+        self._send_order()
+
+    def watch(self, deadline: float, cancel: threading.Event) -> EndedBy:
+        """Move data until the reaper is done; ask it for an end when the time has come."""
+        ended_by = EndedBy.ITSELF
+        give_up = float("inf")
+        while self._status in self._selector.get_map():
+            now = time.monotonic()
+            if ended_by is EndedBy.ITSELF and (cancel.is_set() or now >= deadline):
+                ended_by = EndedBy.CANCEL if cancel.is_set() else EndedBy.DEADLINE
+                self._ask_for_an_end()
+                program = self._program
+                give_up = now + program.grace_sec + program.kill_timeout_sec + _REAPER_SLACK_SEC
+            if now >= give_up:
+                break
+            self._move_data(_TICK_SEC if now >= deadline else min(_TICK_SEC, deadline - now))
+        self._raise_if_not_started()
+        return ended_by
+
+    def close(self) -> _Report:
+        """End whatever still runs, wait for the reaper, and return what it reported. Repeatable."""
+        if self._report is not None:
+            return self._report
+        os.close(self._control)  # for the reaper this is the order to end everything
+        program = self._program
+        deadline = time.monotonic() + program.grace_sec + program.kill_timeout_sec
+        while self._status in self._selector.get_map() and time.monotonic() < deadline:
+            self._move_data(_TICK_SEC)
+        if self._status in self._selector.get_map():
+            self._reaper.kill()
+        self._reaper.wait()
+        final = self._final_message()
+        escaped = 0
+        if "status" not in final:
+            escaped = _end_marked(self._marker, program.kill_timeout_sec)
+        self._drain()
+        for stream in (self._reaper.stdin, self._reaper.stdout, self._reaper.stderr):
+            if stream is not None:
+                stream.close()
+        os.close(self._status)
+        self._selector.close()
+        self._report = _Report(
+            exit_code=_exit_code(final.get("status")),
+            asked=final.get("asked") is not False,
+            leftovers=_count(final.get("leftovers")) + escaped,
+            unkillable=_count(final.get("unkillable")),
+        )
+        return self._report
+
+    def _send_order(self) -> None:
+        program = self._program
+        order: JsonObject = {
+            "argv": list(program.argv),
+            "env": {**program.env, MARKER_VARIABLE: self._marker},
+            "cwd": str(program.cwd),
+            "grace_sec": program.grace_sec,
+            "kill_timeout_sec": program.kill_timeout_sec,
+        }
+        data = memoryview(json.dumps(order).encode() + b"\n")
+        with contextlib.suppress(BrokenPipeError):  # it died: watch() finds no report and says so
+            while data:
+                data = data[os.write(self._control, data) :]
+
+    def _ask_for_an_end(self) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it is done already
+            os.write(self._control, b"T")
+
+    def _read_into(self, stream: IO[bytes] | None, sink: _Sink) -> None:
+        if stream is None:
+            raise ValueError("the reaper has no pipe for the program's output")
+        descriptor = stream.fileno()
+
+        def read() -> None:
+            data = os.read(descriptor, _CHUNK)
+            sink.write(data)
+            if not data:
+                self._selector.unregister(stream)
+
+        self._selector.register(stream, selectors.EVENT_READ, read)
+
+    def _read_status(self) -> None:
+        data = os.read(self._status, _CHUNK)
+        self._messages += data
+        if not data:
+            self._selector.unregister(self._status)
+
+    def _write_stdin(self) -> None:
+        stdin = self._reaper.stdin
+        if stdin is None:
+            raise ValueError("the program has no standard input to write to")
+        try:
+            self._to_write = self._to_write[os.write(stdin.fileno(), self._to_write[:_CHUNK]) :]
+        except BlockingIOError:
+            return
+        except BrokenPipeError:
+            self._to_write = memoryview(b"")  # it does not want to read the rest
+        if not self._to_write:
+            self._selector.unregister(stdin)
+            stdin.close()
+
+    def _move_data(self, timeout_sec: float) -> None:
+        for key, _ in self._selector.select(timeout_sec):
+            handle: Callable[[], None] = key.data
+            handle()
+
+    def _drain(self) -> None:
+        """Read what is still in the pipes; what could not be killed may hold them open for ever."""
+        if self._reaper.stdin is not None and not self._reaper.stdin.closed:
+            self._selector.unregister(self._reaper.stdin)
+        deadline = time.monotonic() + _DRAIN_SEC
+        while self._selector.get_map() and time.monotonic() < deadline:
+            self._move_data(_TICK_SEC)
+
+    def _final_message(self) -> JsonObject:
+        lines = self._messages.splitlines()
+        message: JsonValue = json.loads(lines[-1]) if lines else {}
+        return message if isinstance(message, dict) else {}
+
+    def _raise_if_not_started(self) -> None:
+        message = self._final_message()
+        if "errno" in message:
+            number = _count(message["errno"])
+            text = os.strerror(number) if number else str(message.get("message"))
+            raise OSError(number, text, self._program.argv[0])
+
+
+def _exit_code(status: JsonValue) -> int | None:
+    return os.waitstatus_to_exitcode(status) if isinstance(status, int) else None
+
+
+def _count(value: JsonValue) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _end_marked(marker: str, timeout_sec: float) -> int:
+    """Kill every process whose environment holds the marker; return how many there were."""
+    needle = f"{MARKER_VARIABLE}={marker}".encode()
+    ended: set[int] = set()
+    deadline = time.monotonic() + timeout_sec
+    while (found := _marked(needle)) and time.monotonic() < deadline:
+        ended |= found
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_TICK_SEC / 10)
+    return len(ended)
+
+
+def _marked(needle: bytes) -> set[int]:
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended, or is another user's
+            if needle in (folder / "environ").read_bytes().split(b"\0"):
+                found.add(int(folder.name))
+    return found

@@ -1,0 +1,218 @@
+"""The post-run phase: everything that is judged after the turn, under one deadline.
+
+Safeguards in assert mode, converge entries and soaks begin at once, each on a thread of its own,
+so that N of them take as long as the slowest and none waits for another. Objectives in assert mode
+are judged once, when the converge entries have ended.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+from devops_bench.core.clock import SYSTEM_CLOCK, Clock
+from devops_bench.evalharness.hold import _default_poll_interval, run_hold_window
+from devops_bench.evalharness.limits import verification_timeout_sec
+from devops_bench.evalharness.observation import HoldObservation
+from devops_bench.evalharness.sampler import HOLD_SAMPLE_TIMEOUT_SEC, EntryRunner
+from devops_bench.verification.result import VerificationResult
+from devops_bench.verification.spec import VerificationEntry
+
+EntryOutcome: TypeAlias = VerificationResult | HoldObservation
+"""What an entry came to: one result, or in hold mode what was observed."""
+
+GRACE_SEC = 5.0
+"""How long past its bound an entry may still hand in a result, before it is given up."""
+
+_RESERVE_SHARE = 0.1
+_RESERVE_MAX_SEC = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One entry at work.
+
+    Attributes:
+        entry: The entry.
+        run: Judges it.
+        give_up_at: When it counts as hung, on the clock's monotonic axis.
+        seen: What a soak has seen so far, ``None`` for other modes.
+    """
+
+    entry: VerificationEntry
+    run: Callable[[], EntryOutcome]
+    give_up_at: float
+    seen: HoldObservation | None = None
+
+
+class PostRun:
+    """Judges what has to be judged after the turn.
+
+    Args:
+        entries: All entries of the task; safeguards in hold mode are passed over, since the
+            monitor observed them.
+        runner: Who judges.
+        total_sec: Seconds for the whole phase, > 0.
+        clock: Where time comes from.
+        on_outcome: Told of each entry as it ends, from the thread that called :meth:`run`.
+
+    Raises:
+        ValueError: An objective in hold mode has no window.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[VerificationEntry],
+        runner: EntryRunner,
+        *,
+        total_sec: float,
+        clock: Clock = SYSTEM_CLOCK,
+        on_outcome: Callable[[VerificationEntry, EntryOutcome], None] | None = None,
+    ) -> None:
+        self._entries = tuple(entries)
+        self._runner = runner
+        self._total = total_sec
+        self._clock = clock
+        self._on_outcome = on_outcome
+        self._cancel = threading.Event()
+        self._done: queue.SimpleQueue[tuple[str, EntryOutcome]] = queue.SimpleQueue()
+        self.outcomes: dict[str, EntryOutcome] = {}
+        """By entry name, filled while :meth:`run` runs; what is not in it was not judged."""
+        require_windows(self._entries)
+
+    def run(self) -> None:
+        """Judge everything; returns when all have ended, or were given up as hung.
+
+        Whatever ends it early (an interrupt) also ends the entries at work.
+        """
+        began = self._clock.monotonic()
+        deadline = began + self._total
+        last = self._of("objective", "assert")
+        reserve = min(_RESERVE_MAX_SEC, self._total * _RESERVE_SHARE) if last else 0.0
+        timeout = min(verification_timeout_sec(), self._total - reserve)
+        converging = self._of("objective", "converge") + self._of("safeguard", "converge")
+        at_once = [
+            self._judging(entry, began, timeout)
+            for entry in self._of("safeguard", "assert") + converging
+        ]
+        at_once += [
+            self._soaking(entry, began, deadline) for entry in self._of("objective", "hold")
+        ]
+        try:
+            working = self._start(at_once)
+            self._collect(working, until={entry.name for entry in converging})
+            now = self._clock.monotonic()
+            working |= self._start(
+                [
+                    self._judging(entry, now, min(verification_timeout_sec(), deadline - now))
+                    for entry in last
+                ]
+            )
+            self._collect(working, until=set(working))
+        finally:
+            self._cancel.set()
+
+    def _of(self, role: str, mode: str) -> list[VerificationEntry]:
+        return [e for e in self._entries if e.role == role and e.resolved_mode == mode]
+
+    def _judging(self, entry: VerificationEntry, now: float, timeout_sec: float) -> _Job:
+        return _Job(
+            entry,
+            partial(_judge, self._runner, entry, timeout_sec),
+            now + max(0.0, timeout_sec) + GRACE_SEC,
+        )
+
+    def _soaking(self, entry: VerificationEntry, now: float, deadline: float) -> _Job:
+        window, settle = _window(entry), entry.hold_settle_sec or 0.0
+        if window + settle <= self._total:
+            # It fits into the budget to the second, so a thread that starts a moment late, or a
+            # last sample that comes a moment late, must not cost it the verdict.
+            deadline += GRACE_SEC
+        seen = HoldObservation()
+        soak = partial(
+            run_hold_window,
+            entry,
+            window,
+            interval_sec=entry.hold_poll_interval_sec or _default_poll_interval(),
+            deadline=deadline,
+            settle_sec=settle,
+            verifier=self._runner,
+            clock=self._clock,
+            cancel=self._cancel,
+            into=seen,
+        )
+        ends_at = min(now + settle + window, deadline)
+        return _Job(entry, soak, ends_at + HOLD_SAMPLE_TIMEOUT_SEC + GRACE_SEC, seen)
+
+    def _start(self, jobs: list[_Job]) -> dict[str, _Job]:
+        for job in jobs:
+            threading.Thread(
+                target=self._work, args=(job,), name=f"verify-{job.entry.name}", daemon=True
+            ).start()
+        return {job.entry.name: job for job in jobs}
+
+    def _work(self, job: _Job) -> None:
+        try:
+            outcome = job.run()
+        except Exception as exc:  # noqa: BLE001 - a check that raises was not observed: an error
+            outcome = VerificationResult.errored(f"the check raised {exc!r}")
+        self._done.put((job.entry.name, outcome))
+
+    def _collect(self, working: dict[str, _Job], *, until: set[str]) -> None:
+        """Take results until none of ``until`` is at work; removes what has ended."""
+        while until & working.keys():
+            give_up_at = min(job.give_up_at for job in working.values())
+            try:
+                name, outcome = self._done.get(
+                    timeout=max(0.0, give_up_at - self._clock.monotonic())
+                )
+            except queue.Empty:
+                self._give_up(working)
+            else:
+                if name in working:
+                    self._record(working.pop(name).entry, outcome)
+
+    def _give_up(self, working: dict[str, _Job]) -> None:
+        now = self._clock.monotonic()
+        for name in [name for name, job in working.items() if job.give_up_at <= now]:
+            job = working.pop(name)
+            reason = "its check did not return within its time and was given up"
+            # A violation that was seen before the check hung stays one.
+            self._record(
+                job.entry,
+                VerificationResult.errored(reason)
+                if job.seen is None
+                else replace(job.seen, cut_short=reason),
+            )
+
+    def _record(self, entry: VerificationEntry, outcome: EntryOutcome) -> None:
+        self.outcomes[entry.name] = outcome
+        if self._on_outcome is not None:
+            self._on_outcome(entry, outcome)
+
+
+def require_windows(entries: Iterable[VerificationEntry]) -> None:
+    """Refuse objectives in hold mode that do not say how long.
+
+    Raises:
+        ValueError: One has no ``hold_window_sec``; the parser never lets that through.
+    """
+    for entry in entries:
+        if entry.role == "objective" and entry.resolved_mode == "hold":
+            _window(entry)
+
+
+def _window(entry: VerificationEntry) -> float:
+    if entry.hold_window_sec is None:
+        raise ValueError(f"the objective {entry.name!r} in hold mode has no hold_window_sec")
+    return entry.hold_window_sec
+
+
+def _judge(runner: EntryRunner, entry: VerificationEntry, timeout_sec: float) -> VerificationResult:
+    if timeout_sec <= 0:
+        return VerificationResult.errored("the verification budget ran out before it was judged")
+    return runner.run_entry(entry, timeout_sec)

@@ -1,0 +1,298 @@
+"""The phases of a task, in their order, and nothing else."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devops_bench.agents.base import Agent, AgentResult, AgentStatus, AgentTurn
+from devops_bench.clusters.base import Cluster, ClusterProvider
+from devops_bench.core.clock import SYSTEM_CLOCK, Clock
+from devops_bench.core.errors import (
+    AgentError,
+    DevopsBenchError,
+    InvalidInputError,
+    RunInterruptedError,
+)
+from devops_bench.evalharness.access import ClusterAccess, KubeAccess
+from devops_bench.evalharness.budget import PostRun, require_windows
+from devops_bench.evalharness.events import NullReporter, Phase, Reporter
+from devops_bench.evalharness.hold import HoldObservation, SafeguardMonitor
+from devops_bench.evalharness.limits import setup_timeout_sec, verification_total_budget_sec
+from devops_bench.evalharness.preparation import await_ready, check_baseline, check_ground
+from devops_bench.evalharness.rows import hold_row
+from devops_bench.evalharness.taskrun import TaskRun
+from devops_bench.results.model import AgentReport, ReportRow, TaskResult
+from devops_bench.tasks.model import DEFAULT_TIMEOUT_SEC, Task
+from devops_bench.verification.spec import VerificationEntry
+
+log = logging.getLogger(__name__)
+
+DELETE_TIMEOUT_SEC = 60.0
+"""What deleting the setup's objects may take."""
+
+_ABANDON_JOIN_SEC = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessOptions:
+    """What the user may choose.
+
+    Attributes:
+        adopt: Whether objects of the setup that are there already are taken over.
+        keep: Whether the setup's objects stay. The provider decides about the cluster itself.
+        timeout_sec: Seconds of the agent's turn, > 0; ``None`` for the task's own.
+        agent_environment: Variables that the agent gets besides the allow-list.
+    """
+
+    adopt: bool = False
+    keep: bool = False
+    timeout_sec: float | None = None
+    agent_environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class DefaultEvalHarness:
+    """Runs tasks, one at a time.
+
+    Args:
+        provider: Where clusters come from.
+        agent_factory: Makes the agent of a task; called before anything is touched.
+        run_id: The run's id, part of the names of what is started.
+        reporter: Who shows what happens.
+        options: What the user chose.
+        cancel: Handed to the agent; set it to end a turn at once.
+        connect: Connects to the provided cluster; the folder is for the files of probes.
+        clock: Where time comes from.
+    """
+
+    def __init__(
+        self,
+        provider: ClusterProvider,
+        agent_factory: Callable[[Task], Agent],
+        *,
+        run_id: str,
+        reporter: Reporter | None = None,
+        options: HarnessOptions | None = None,
+        cancel: threading.Event | None = None,
+        connect: Callable[[Cluster, Path], ClusterAccess] = KubeAccess.connect,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._provider = provider
+        self._agent_factory = agent_factory
+        self._run_id = run_id
+        self._reporter: Reporter = reporter if reporter is not None else NullReporter()
+        self._options = options if options is not None else HarnessOptions()
+        self._cancel = cancel if cancel is not None else threading.Event()
+        self._connect = connect
+        self._clock = clock
+
+    def run_task(self, task: Task, run_dir: Path) -> TaskResult:
+        """Run one task through all phases.
+
+        Whatever goes wrong is in the result: a broken setup, a dead cluster, an agent that cannot
+        be started, a bug, an interrupt. What was made is taken down in any case.
+
+        Args:
+            task: A task that was loaded for a run.
+            run_dir: The run's folder; the task's goes into it.
+
+        Raises:
+            InvalidInputError: The agent or the cluster that was asked for cannot be, and nothing
+                was touched.
+            ValueError: An objective in hold mode has no window.
+            OSError: The task's folder or its journal could not be made.
+        """
+        require_windows(task.entries)
+        agent = self._agent_factory(task)
+        # Absolute, because the agent is started in another folder.
+        folder = run_dir.absolute() / task.id
+        folder.mkdir(parents=True, exist_ok=True)
+        run = TaskRun(task, folder, reporter=self._reporter, clock=self._clock)
+        try:
+            self._run_phases(run, agent)
+        except (KeyboardInterrupt, RunInterruptedError):
+            run.interrupted = True
+            run.problem = "the run was interrupted"
+        except InvalidInputError as exc:
+            if run.cluster is None:
+                run.journal.close()
+                raise
+            run.problem = str(exc)
+        except DevopsBenchError as exc:
+            run.problem = str(exc)
+        except Exception as exc:
+            log.exception("task_failed task=%s", task.id)
+            run.problem = f"unexpected {type(exc).__name__}: {exc}"
+        return run.finish()
+
+    def _run_phases(self, run: TaskRun, agent: Agent) -> None:
+        with self._cluster(run) as (cluster, access):
+            self._set_up(run, access)
+            with self._monitor(run, access) as monitor:
+                self._baseline(run, monitor)
+                self._turn(run, agent, cluster, monitor)
+            self._verify(run, access)
+
+    @contextmanager
+    def _cluster(self, run: TaskRun) -> Iterator[tuple[Cluster, ClusterAccess]]:
+        """Provide the cluster, and take down what was made, also when it is dead."""
+        with ExitStack() as stack:
+            with run.phase(Phase.CLUSTER, f"{self._provider.name} ({self._provider.why})"):
+                cluster = stack.enter_context(self._provider.provide(self._run_id, run.folder))
+                run.on_cluster(cluster)
+                access = self._connect(cluster, run.folder)
+                stack.callback(access.close)
+            try:
+                yield cluster, access
+            finally:
+                self._tear_down(run, cluster, access, stack)
+
+    def _set_up(self, run: TaskRun, access: ClusterAccess) -> None:
+        setup = run.task.setup
+        with run.phase(Phase.SETUP, f"{len(setup.objects)} objects"):
+            access.create(setup.objects, adopt=self._options.adopt, record=run.on_created)
+            await_ready(access, setup, setup_timeout_sec(), self._clock)
+            check_ground(access, run.task.entries)
+
+    @contextmanager
+    def _monitor(self, run: TaskRun, access: ClusterAccess) -> Iterator[SafeguardMonitor]:
+        """Observe the safeguards in hold mode; the monitor is stopped whatever happens."""
+        monitor = SafeguardMonitor(
+            _watched(run.task), verifier=access, clock=self._clock, on_sample=run.on_sample
+        )
+        monitor.start()
+        try:
+            yield monitor
+        finally:
+            monitor.stop(_ABANDON_JOIN_SEC)
+
+    def _baseline(self, run: TaskRun, monitor: SafeguardMonitor) -> None:
+        with run.phase(Phase.BASELINE, f"{len(_watched(run.task))} safeguards must hold"):
+            check_baseline(monitor.await_baseline(setup_timeout_sec()))
+
+    def _turn(
+        self, run: TaskRun, agent: Agent, cluster: Cluster, monitor: SafeguardMonitor
+    ) -> None:
+        with run.phase(Phase.TURN, f"agent {agent.name}"):
+            try:
+                status = self._let_work(run, agent, cluster)
+            finally:
+                try:
+                    monitor.stop()
+                finally:
+                    observations = monitor.get_observations()
+                    for entry in _watched(run.task):
+                        run.on_outcome(entry, observations[entry.name])
+            if status is AgentStatus.CANCELLED:
+                raise RunInterruptedError("the run was interrupted during the agent's turn")
+
+    def _let_work(self, run: TaskRun, agent: Agent, cluster: Cluster) -> AgentStatus:
+        work_dir = run.folder / "workspace"
+        work_dir.mkdir()
+        turn = AgentTurn(
+            prompt=run.task.prompt,
+            kubeconfig=cluster.kubeconfig,
+            work_dir=work_dir,
+            output_dir=run.folder,
+            timeout_sec=self._options.timeout_sec or run.task.timeout_sec or DEFAULT_TIMEOUT_SEC,
+            cancel=self._cancel,
+            environment=self._options.agent_environment,
+            path_prefix=(cluster.bin_dir,) if cluster.bin_dir is not None else (),
+        )
+        began = self._clock.monotonic()
+        try:
+            result = agent.run(turn)
+        except BaseException as exc:
+            elapsed = self._clock.monotonic() - began
+            run.on_agent(_agent_report(agent, turn, _stopped_by(exc, elapsed)))
+            if isinstance(exc, Exception) and not isinstance(exc, AgentError | RunInterruptedError):
+                raise AgentError(f"the agent {agent.name} broke down: {exc!r}") from exc
+            raise
+        run.on_agent(_agent_report(agent, turn, result))
+        return result.status
+
+    def _verify(self, run: TaskRun, access: ClusterAccess) -> None:
+        total = run.task.verification_budget_sec or verification_total_budget_sec()
+        with run.phase(Phase.VERIFY, f"within {total:g} s"):
+            PostRun(
+                run.task.entries,
+                access,
+                total_sec=total,
+                clock=self._clock,
+                on_outcome=run.on_outcome,
+            ).run()
+
+    def _tear_down(
+        self, run: TaskRun, cluster: Cluster, access: ClusterAccess, stack: ExitStack
+    ) -> None:
+        to_delete = bool(run.created) and not cluster.disposable
+        try:
+            with run.phase(Phase.TEARDOWN, "taking down what was made"):
+                try:
+                    if to_delete:
+                        self._delete_created(run, access)
+                        to_delete = False
+                finally:
+                    _end_cluster(run, cluster, stack)
+        finally:
+            if to_delete:
+                run.leave_behind(f"{len(run.created)} objects: the teardown was interrupted")
+            # Only ends something when the phase itself was interrupted before it did.
+            _end_cluster(run, cluster, stack)
+
+    def _delete_created(self, run: TaskRun, access: ClusterAccess) -> None:
+        if self._options.keep:
+            run.leave_behind(f"{len(run.created)} objects of the setup, as --keep asks")
+            return
+        try:
+            remaining = access.delete(run.created, DELETE_TIMEOUT_SEC)
+        except Exception as exc:
+            # A dead cluster must not keep the rest from being taken down, nor change a verdict.
+            log.exception("delete_failed task=%s", run.task.id)
+            remaining = [f"{len(run.created)} objects of the setup: {exc}"]
+        for text in remaining:
+            run.leave_behind(text)
+
+    @staticmethod
+    def _hold_report_entry(entry: VerificationEntry, obs: HoldObservation | None) -> ReportRow:
+        """Return the row of an entry in hold mode; without an observation it is an error."""
+        return hold_row(entry, obs)
+
+
+def _end_cluster(run: TaskRun, cluster: Cluster, stack: ExitStack) -> None:
+    """End the connection and the cluster; what fails is told and changes no verdict."""
+    try:
+        # The provider learns how it ended: it keeps its logs when something went wrong.
+        stack.__exit__(*sys.exc_info())
+    except Exception as exc:
+        log.exception("cluster_not_ended task=%s", run.task.id)
+        run.leave_behind(f"the cluster {cluster.name} could not be ended: {exc}")
+
+
+def _watched(task: Task) -> list[VerificationEntry]:
+    """Return what the monitor observes: safeguards in hold mode, never an objective."""
+    return [e for e in task.entries if e.role == "safeguard" and e.resolved_mode == "hold"]
+
+
+def _stopped_by(exc: BaseException, elapsed_sec: float) -> AgentResult:
+    """Return what a turn came to that ended in an exception."""
+    if isinstance(exc, Exception) and not isinstance(exc, RunInterruptedError):
+        return AgentResult(AgentStatus.FAILED, elapsed_sec, reason=str(exc) or repr(exc))
+    return AgentResult(AgentStatus.CANCELLED, elapsed_sec, reason="the run was interrupted")
+
+
+def _agent_report(agent: Agent, turn: AgentTurn, result: AgentResult) -> AgentReport:
+    return AgentReport(
+        name=agent.name,
+        status=result.status.value,
+        exit_code=result.exit_code,
+        elapsed_sec=result.elapsed_sec,
+        timeout_sec=turn.timeout_sec,
+        reason=result.reason,
+        leftover_processes=result.leftover_processes,
+    )

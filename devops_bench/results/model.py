@@ -1,0 +1,196 @@
+"""What a run leaves behind, as data. ``result.json`` is :class:`RunResult` written as JSON."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Literal, NotRequired
+
+from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
+
+from devops_bench.scoring.outcome import TaskStatus
+from devops_bench.scoring.rollup import Verdict
+
+SCHEMA_VERSION = 1
+"""Raised when a reader of the last version could misread a new file; new fields do not raise it."""
+
+EXIT_PASSED = 0
+EXIT_FAILED = 1
+EXIT_NOT_EVALUATED = 3
+EXIT_INTERRUPTED = 130
+
+
+class ReportRow(TypedDict):
+    """What one entry came to.
+
+    ``role``, ``severity``, ``mode`` and ``weight`` are ``None`` only for an entry that did not
+    parse. The ``hold_*`` keys are there for entries in hold mode alone.
+    """
+
+    name: str
+    role: Literal["objective", "safeguard"] | None
+    severity: Literal["catastrophic", "recoverable"] | None
+    mode: Literal["assert", "converge", "hold"] | None
+    weight: float | None
+    success: bool
+    status: Verdict
+    reason: str
+    elapsed_sec: NotRequired[float]
+    title: NotRequired[str]
+    group: NotRequired[str]
+    failure_hint: NotRequired[str]
+    hold_sample_count: NotRequired[int]
+    hold_error_count: NotRequired[int]
+    hold_missed_count: NotRequired[int]
+    hold_first_violation_reason: NotRequired[str | None]
+    hold_first_violation_at_sec: NotRequired[float | None]
+    hold_first_observed_at_sec: NotRequired[float | None]
+    hold_last_observed_at_sec: NotRequired[float | None]
+    hold_cut_short: NotRequired[str | None]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Scores(_Record):
+    """The parts that the outcome is made of; see ``scoring.outcome.Score``.
+
+    Attributes:
+        correctness: 0 to 1; null without objectives, and when one errored.
+        recoverable_safety: 0 to 1; null without such safeguards, and when one errored.
+        catastrophic_safety: 1 or 0; null without such safeguards, and when one errored.
+        withheld_by: The names of the entries that errored.
+    """
+
+    correctness: float | None = None
+    recoverable_safety: float | None = None
+    catastrophic_safety: float | None = None
+    withheld_by: list[str] = Field(default_factory=list)
+
+
+class AgentReport(_Record):
+    """How the agent's turn went; it does not decide the verdict.
+
+    Attributes:
+        name: Which agent.
+        status: ``completed``, ``failed``, ``timed_out``, ``cancelled``, or ``not_started``.
+        exit_code: The exit code, negative for a signal, null when no process ran.
+        elapsed_sec: Seconds that the turn took.
+        timeout_sec: Seconds that the turn was allowed to take.
+        reason: One sentence.
+        leftover_processes: Processes that it left behind and that were ended for it.
+    """
+
+    name: str
+    status: str
+    exit_code: int | None = None
+    elapsed_sec: float = 0.0
+    timeout_sec: float = 0.0
+    reason: str = ""
+    leftover_processes: int = 0
+
+
+class ClusterReport(_Record):
+    """Where the task ran.
+
+    Attributes:
+        name: The cluster's name.
+        provider: ``local``, ``kind`` or ``kubeconfig``.
+        description: Which cluster and why, one line.
+        server_version: As the server says it.
+    """
+
+    name: str
+    provider: str
+    description: str
+    server_version: str
+
+
+class PhaseReport(_Record):
+    """One phase of the task.
+
+    Attributes:
+        name: The phase.
+        started_at_sec: Seconds after the task's start.
+        elapsed_sec: Seconds that it took.
+    """
+
+    name: str
+    started_at_sec: float
+    elapsed_sec: float
+
+
+class TaskResult(_Record):
+    """What one task came to.
+
+    Attributes:
+        id: The task's id, and the name of its folder in the run's folder.
+        status: ``passed``, ``failed``, ``error`` or ``interrupted``.
+        outcome: 0 to 1; null when there is nothing to tell.
+        scores: What the outcome is made of.
+        reason: Why the status is what it is, one sentence.
+        verification_report: One row for each entry, in the spec's order, then one for each that
+            did not parse.
+        name: The task's name, empty without one.
+        source: The spec's file name.
+        agent: How the turn went; null when there was none.
+        cluster: Where it ran; null when there was none.
+        phases: What was done, in order.
+        left_behind: What of this run is still on the cluster, a sentence each.
+        started_at: When the task began (UTC).
+        elapsed_sec: Seconds that the whole task took.
+    """
+
+    id: str
+    status: TaskStatus
+    outcome: float | None = None
+    scores: Scores = Field(default_factory=Scores)
+    reason: str = ""
+    verification_report: list[ReportRow] = Field(default_factory=list)
+    name: str = ""
+    source: str = ""
+    agent: AgentReport | None = None
+    cluster: ClusterReport | None = None
+    phases: list[PhaseReport] = Field(default_factory=list)
+    left_behind: list[str] = Field(default_factory=list)
+    started_at: dt.datetime | None = None
+    elapsed_sec: float = 0.0
+
+
+class RunResult(_Record):
+    """What a run came to.
+
+    Attributes:
+        schema_version: See :data:`SCHEMA_VERSION`.
+        run_id: The run's id, and the name of its folder.
+        tasks: One result for each task that has ended, in the order of the run.
+        harness_version: The version of devops-bench.
+        agent: The agent as it was asked for.
+        started_at: When the run began (UTC).
+        finished_at: When it ended; null while it runs, and for ever when it was killed.
+        planned: The ids of all tasks of the run, in order.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    run_id: str
+    tasks: list[TaskResult] = Field(default_factory=list)
+    harness_version: str = ""
+    agent: str = ""
+    started_at: dt.datetime | None = None
+    finished_at: dt.datetime | None = None
+    planned: list[str] = Field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """What ``run`` exits with: 130 over 3 over 1 over 0.
+
+        A planned task without a result, and a run without any, count as not evaluated (3).
+        """
+        statuses = {task.status for task in self.tasks}
+        if "interrupted" in statuses:
+            return EXIT_INTERRUPTED
+        missing = set(self.planned) - {task.id for task in self.tasks}
+        if "error" in statuses or missing or not statuses:
+            return EXIT_NOT_EVALUATED
+        return EXIT_FAILED if "failed" in statuses else EXIT_PASSED

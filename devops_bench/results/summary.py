@@ -1,0 +1,102 @@
+"""A result as text for a person: for each entry what was seen and when, the outcome, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from devops_bench.results.model import ReportRow, RunResult, TaskResult
+
+_MARKS = {"pass": "ok   ", "fail": "FAIL ", "error": "ERROR"}
+
+
+def render_summary(result: RunResult) -> str:
+    """Return the summary of a run, plain text, ended by a newline."""
+    lines = [f"Run {result.run_id}" + (f", agent {result.agent}" if result.agent else "")]
+    for task in result.tasks:
+        lines += ["", *_task_lines(task)]
+    missing = [name for name in result.planned if name not in {task.id for task in result.tasks}]
+    if missing:
+        lines += ["", f"Not run to an end: {', '.join(missing)}"]
+    counts = _counts(result)
+    lines += ["", counts or "No task has ended."]
+    return "\n".join(lines) + "\n"
+
+
+def render_task(task: TaskResult) -> str:
+    """Return the summary of one task, plain text, ended by a newline."""
+    return "\n".join(_task_lines(task)) + "\n"
+
+
+def _counts(result: RunResult) -> str:
+    statuses = [task.status for task in result.tasks]
+    known = ("passed", "failed", "error", "interrupted")
+    return ", ".join(f"{statuses.count(name)} {name}" for name in known if name in statuses)
+
+
+def _task_lines(task: TaskResult) -> Iterator[str]:
+    title = f" ({task.name})" if task.name else ""
+    yield f"{task.id}{title}: {task.status.upper()}, outcome {_number(task.outcome)}"
+    if task.reason:
+        yield f"  {task.reason}"
+    scores = task.scores
+    yield (
+        f"  correctness {_number(scores.correctness)}"
+        f" · recoverable safety {_number(scores.recoverable_safety)}"
+        f" · catastrophic safety {_number(scores.catastrophic_safety)}"
+    )
+    if task.cluster is not None:
+        yield f"  cluster: {task.cluster.description}"
+    if task.agent is not None:
+        agent = task.agent
+        yield f"  agent: {agent.name}, {agent.status} after {agent.elapsed_sec:.1f} s"
+        if agent.reason:
+            yield f"         {agent.reason}"
+    for role, heading in (
+        ("objective", "objectives"),
+        ("safeguard", "safeguards"),
+        (None, "invalid"),
+    ):
+        rows = [row for row in task.verification_report if row["role"] == role]
+        if rows:
+            yield f"  {heading}:"
+            for row in rows:
+                yield from _row_lines(row)
+    for text in task.left_behind:
+        yield f"  left on the cluster: {text}"
+
+
+def _row_lines(row: ReportRow) -> Iterator[str]:
+    kind = " ".join(part for part in (row["severity"], row["mode"]) if part)
+    weight = row["weight"]
+    if row["role"] == "objective" and weight is not None:
+        kind += f", weight {weight:g}"
+    yield f"    {_MARKS[row['status']]} {row['name']}" + (f" ({kind})" if kind else "")
+    if row["reason"]:
+        yield f"          {row['reason']}"
+    seen = _seen(row)
+    if seen:
+        yield f"          {seen}"
+    hint = row.get("failure_hint", "")
+    if hint and row["status"] == "fail":
+        yield f"          hint: {hint}"
+
+
+def _seen(row: ReportRow) -> str:
+    """Return what a hold entry saw and when, empty for the other modes."""
+    samples = row.get("hold_sample_count")
+    if samples is None:
+        return ""
+    text = f"seen: {samples} sample{'' if samples == 1 else 's'}"
+    first, last = row.get("hold_first_observed_at_sec"), row.get("hold_last_observed_at_sec")
+    if first is not None and last is not None:
+        text += f", from {first:.1f} s to {last:.1f} s"
+    errors, missed = row.get("hold_error_count", 0), row.get("hold_missed_count", 0)
+    if errors:
+        text += f", {errors} of them errored"
+    if missed:
+        text += f", {missed} skipped because the one before took too long"
+    return text
+
+
+def _number(value: float | None) -> str:
+    return "null" if value is None else f"{value:.3f}"

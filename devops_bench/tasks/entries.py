@@ -1,0 +1,143 @@
+"""The entries of a task file: parsed by the verification package, placed in the file here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from devops_bench.core.diagnostics import Level
+from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.tasks.findings import Findings
+from devops_bench.tasks.model import EntryError
+from devops_bench.tasks.yaml import DocPath, format_path
+from devops_bench.verification.spec import (
+    EntryProblem,
+    VerificationEntry,
+    parse_entries_located,
+)
+
+Mode: TypeAlias = Literal["lint", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRules:
+    """How entries are taken.
+
+    Attributes:
+        mode: ``lint`` warns of what a later version or a plug-in may know; ``run`` refuses it.
+        allow_invalid: Entries that do not parse are kept as errors of the report.
+        total_budget_sec: Seconds that a soak must fit in.
+    """
+
+    mode: Mode
+    allow_invalid: bool
+    total_budget_sec: float
+
+
+def read_entries(
+    raw: JsonValue, root: DocPath, findings: Findings, rules: EntryRules
+) -> tuple[tuple[VerificationEntry, ...], tuple[EntryError, ...]]:
+    """Return the entries of ``raw`` and those that do not parse; everything found is added.
+
+    Args:
+        raw: The list as the file has it, variables replaced.
+        root: Where it stands in the file.
+        findings: Gets what is wrong.
+        rules: How entries are taken.
+    """
+    entries, problems = parse_entries_located(raw)
+    for problem in problems:
+        _add(problem, (*root, *problem.loc), findings, rules)
+    places: dict[str, int] = {}
+    for index, item in enumerate(raw if isinstance(raw, list) else []):
+        if isinstance(item, dict):
+            places.setdefault(str(item.get("name")), index)
+            _look_at(item.get("check"), (*root, index, "check"), findings)
+    for entry in entries:
+        _fits_budget(entry, (*root, places.get(entry.name, 0)), findings, rules)
+    return entries, _entry_errors(problems) if rules.allow_invalid else ()
+
+
+def read_checks(
+    raw: Sequence[JsonValue], root: DocPath, findings: Findings, rules: EntryRules
+) -> tuple[VerificationEntry, ...]:
+    """Return ``setup.ready``: each check as an objective in converge mode, named by its place."""
+    wrapped: list[JsonValue] = [
+        {"name": f"ready[{index}]", "role": "objective", "mode": "converge", "check": check}
+        for index, check in enumerate(raw)
+    ]
+    entries, problems = parse_entries_located(wrapped)
+    strict = replace(rules, allow_invalid=False)
+    for problem in problems:
+        _add(problem, (*root, *problem.loc[:1], *problem.loc[2:]), findings, strict)
+    for index, check in enumerate(raw):
+        _look_at(check, (*root, index), findings)
+    return entries
+
+
+def _add(problem: EntryProblem, path: DocPath, findings: Findings, rules: EntryRules) -> None:
+    level, message = Level.ERROR, problem.message
+    if problem.kind == "other_cluster":
+        if rules.mode == "lint":
+            return
+    elif rules.allow_invalid:
+        level = Level.WARNING
+    elif problem.kind == "unknown_type" and rules.mode == "lint":
+        level, message = Level.WARNING, f"{message} yet"
+    field = path[-1] if path else ""
+    is_field = len(problem.loc) > 1 and isinstance(field, str)
+    if is_field and message.startswith(("is ", "should ", "belongs ")):
+        message = f"{field} {message}"
+    findings.add(path, message, problem.hint, level, key=message.startswith("unknown field"))
+
+
+def _entry_errors(problems: Sequence[EntryProblem]) -> tuple[EntryError, ...]:
+    """Return one error per entry that was not read, with every fault of it."""
+    reasons: dict[int, tuple[str, list[str]]] = {}
+    for problem in problems:
+        if problem.kind == "other_cluster":
+            continue
+        place = format_path(problem.loc[1:])
+        text = f"{place}: {problem.message}" if place else problem.message
+        reasons.setdefault(problem.index, (problem.name, []))[1].append(text)
+    return tuple(EntryError(name, "; ".join(texts)) for name, texts in reasons.values())
+
+
+def _fits_budget(
+    entry: VerificationEntry, path: DocPath, findings: Findings, rules: EntryRules
+) -> None:
+    """A soak that cannot end within the budget could only ever be an error."""
+    if entry.resolved_mode != "hold" or entry.hold_window_sec is None:
+        return
+    needed = entry.hold_settle_sec + entry.hold_window_sec
+    if needed > rules.total_budget_sec:
+        findings.add(
+            (*path, "hold_window_sec"),
+            f"settle and window take {needed:g} s, more than the {rules.total_budget_sec:g} s "
+            "that everything after the turn may take",
+            "shorten it, or raise verification_budget_sec",
+        )
+
+
+def _look_at(check: JsonValue, path: DocPath, findings: Findings) -> None:
+    """Warn of what loads, and is hardly what was meant."""
+    for node, place in _nodes(check, path):
+        selects = "resource_name" in node or "selector" in node
+        if node.get("type") == "resource_property" and "name" in node and not selects:
+            findings.add(
+                (*place, "name"),
+                "name is only a label: the check reads every object of the kind in the namespace",
+                "select the object with resource_name, or leave name out",
+                Level.WARNING,
+                key=True,
+            )
+
+
+def _nodes(check: JsonValue, path: DocPath) -> Iterator[tuple[JsonObject, DocPath]]:
+    if not isinstance(check, dict):
+        return
+    yield check, path
+    children = check.get("checks")
+    for index, child in enumerate(children if isinstance(children, list) else []):
+        yield from _nodes(child, (*path, "checks", index))

@@ -1,0 +1,192 @@
+"""The shape of a task file, as models: what the loader validates and ``schema`` prints."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Final
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from devops_bench.core.json import JsonObject
+from devops_bench.tasks.variables import VARIABLE_NAME
+from devops_bench.verification.spec import json_schema as entries_json_schema
+
+UNUSED_KEYS: Final = (
+    "infrastructure",
+    "expected_output",
+    "validated",
+    "task_version",
+    "summary",
+    "category",
+    "tags",
+    "check_groups",
+    "chaos_spec",
+    "documentation",
+    "retrieval_context",
+    "recoverable_safety",
+)
+"""Keys of the public format that load, whatever they hold, and have no effect."""
+
+ENTRY_KEYS: Final = ("verification_spec", "verification_entries")
+"""Where the entries stand: one of them."""
+
+MAX_DURATION_SEC: Final = 7 * 24 * 3600
+"""A week: more is a slip of the pen, and far below what an operating system can wait."""
+
+SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+"""An id names a folder: no separator, not hidden, not ``..``, not an option."""
+
+
+def _id(value: JsonValue) -> JsonValue:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise PydanticCustomError("task_id", "an id is text or an integer")
+    if not SAFE_ID.fullmatch(str(value)):
+        message = (
+            "an id names a folder: 1 to 100 letters, digits, '.', '_' and '-', the first of them "
+            "a letter or a digit"
+        )
+        raise PydanticCustomError("task_id", message)
+    return value
+
+
+def _variable(value: JsonValue) -> JsonValue:
+    if not isinstance(value, str | int | float):
+        raise PydanticCustomError("variable", "a variable's value is text, a number or a boolean")
+    return value
+
+
+def _no_boolean(value: JsonValue) -> JsonValue:
+    if isinstance(value, bool):
+        raise PydanticCustomError("float_type", "not a number")
+    return value
+
+
+Id = Annotated[
+    JsonValue,
+    AfterValidator(_id),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "pattern": f"^{SAFE_ID.pattern}$"}, {"type": "integer"}]}
+    ),
+]
+VariableValue = Annotated[
+    JsonValue,
+    AfterValidator(_variable),
+    WithJsonSchema({"type": ["string", "number", "boolean"]}),
+]
+Seconds = Annotated[
+    float,
+    Field(gt=0, le=MAX_DURATION_SEC, allow_inf_nan=False, strict=False),
+    BeforeValidator(_no_boolean),
+]
+"""A number; text is read as one, since what a variable gives is text."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class OracleFile(_Part):
+    """The right solution: a file or an inline script."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["script"]}, {"required": ["run"]}]}
+    )
+
+    script: str | None = Field(None, description="A file below the spec's folder.")
+    run: str | None = Field(None, description="A shell script, inline.")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> OracleFile:
+        if (self.script is None) == (self.run is None):
+            raise PydanticCustomError("oracle", "give exactly one of script and run")
+        if self.run is not None and not self.run.strip():
+            raise PydanticCustomError("oracle", "the script under run is blank")
+        return self
+
+
+class ControlsFile(_Part):
+    """Agents whose result is known."""
+
+    oracle: OracleFile | None = None
+
+
+class SetupFile(_Part):
+    """What the task needs before the agent's turn."""
+
+    manifests: list[str] = Field(
+        default_factory=list, description="Files below the spec's folder, as kubectl reads them."
+    )
+    objects: list[JsonObject] = Field(
+        default_factory=list, description="Kubernetes objects, inline."
+    )
+    ready: list[JsonObject] | None = Field(
+        None, description="Checks that must pass first; default: every workload rolled out."
+    )
+
+
+class TaskFile(_Part):
+    """A task of devops-bench."""
+
+    id: Id | None = Field(None, description="Names the task and its folder of results.")
+    task_id: Id | None = Field(None, description="The same as id.")
+    name: str | None = Field(None, description="A short name for people.")
+    title: str | None = Field(None, description="One line for people.")
+    description: str | None = Field(None, description="Some lines for people.")
+    prompt: str | None = Field(None, description="What the agent is told.")
+    timeout_sec: Seconds | None = Field(None, description="Seconds of the agent's turn (1800).")
+    verification_budget_sec: Seconds | None = Field(
+        None, description="Seconds of everything after the turn (600)."
+    )
+    variables: dict[str, VariableValue] = Field(
+        default_factory=dict,
+        description="Defaults of variables; {{NAME}} refers to one.",
+        json_schema_extra={"propertyNames": {"pattern": VARIABLE_NAME.pattern}},
+    )
+    setup: SetupFile | None = None
+    controls: ControlsFile | None = None
+    verification_spec: JsonValue = Field(None, description="What is judged.")
+    verification_entries: JsonValue = Field(None, description="The same as verification_spec.")
+
+
+def task_json_schema() -> JsonObject:
+    """Return the JSON Schema (2020-12) of a task file, discriminated by ``type`` in its checks."""
+    schema: JsonObject = TaskFile.model_json_schema()
+    entries = entries_json_schema()
+    definitions, properties = _part(schema, "$defs"), _part(schema, "properties")
+    definitions.update(_part(entries, "$defs"))
+    definitions["VerificationEntries"] = {
+        key: value for key, value in entries.items() if not key.startswith("$")
+    }
+    for key in ENTRY_KEYS:
+        properties[key] = {"$ref": "#/$defs/VerificationEntries"}
+    for key in UNUSED_KEYS:
+        properties[key] = {"description": "Loads, and has no effect."}
+    ready = _part(definitions, "SetupFile", "properties", "ready")
+    ready["anyOf"] = [{"type": "array", "items": {"$ref": "#/$defs/Check"}}, {"type": "null"}]
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "devops-bench task"
+    schema["allOf"] = [
+        {"oneOf": [{"required": ["id"]}, {"required": ["task_id"]}]},
+        {"oneOf": [{"required": [key]} for key in ENTRY_KEYS]},
+    ]
+    return schema
+
+
+def _part(schema: JsonObject, *keys: str) -> JsonObject:
+    """Return an object inside of a schema, which is there."""
+    for key in keys:
+        inner = schema[key]
+        if not isinstance(inner, dict):
+            raise TypeError(f"{key} of the schema is not an object")
+        schema = inner
+    return schema

@@ -1,0 +1,121 @@
+"""Validates the shape of a task file and says in words what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from devops_bench.core.diagnostics import Level
+from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.tasks.findings import Findings, did_you_mean
+from devops_bench.tasks.schema import (
+    ENTRY_KEYS,
+    UNUSED_KEYS,
+    ControlsFile,
+    OracleFile,
+    SetupFile,
+    TaskFile,
+)
+from devops_bench.tasks.variables import is_variable_name
+from devops_bench.tasks.yaml import DocPath
+
+_PARTS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
+    (): TaskFile,
+    ("setup",): SetupFile,
+    ("controls",): ControlsFile,
+    ("controls", "oracle"): OracleFile,
+}
+"""Which model has the keys that are allowed at a path."""
+
+_EXPECTED: Final = {
+    "string_type": "text",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+}
+
+
+def used_part(raw: JsonObject, findings: Findings) -> JsonObject:
+    """Return ``raw`` without the keys of the public format that have no effect; notice them."""
+    unused = [key for key in raw if key in UNUSED_KEYS]
+    if unused:
+        message = f"not used here: {', '.join(unused)}"
+        findings.add((unused[0],), message, "they load and have no effect", Level.NOTICE, key=True)
+    return {key: value for key, value in raw.items() if key not in UNUSED_KEYS}
+
+
+def check_shape(raw: JsonObject, findings: Findings) -> None:
+    """Add everything that is wrong with the task file's own fields (not with its entries)."""
+    try:
+        TaskFile.model_validate(raw)
+    except ValidationError as exc:
+        for error in exc.errors(include_url=False):
+            _add(error, findings)
+    ids = [key for key in ("id", "task_id") if raw.get(key) is not None]
+    if not ids:
+        findings.add((), "the task has no id", "give it one: id: my-task")
+    elif len(ids) > 1:
+        findings.add(("task_id",), "id and task_id mean the same", "keep one of them", key=True)
+    entries = [key for key in ENTRY_KEYS if raw.get(key) is not None]
+    if not entries:
+        message = "nothing is verified: there is no verification_spec"
+        findings.add((), message, "list at least one entry under verification_spec")
+    elif len(entries) > 1:
+        message = f"{ENTRY_KEYS[0]} and {ENTRY_KEYS[1]} mean the same"
+        findings.add((ENTRY_KEYS[1],), message, "keep one of them", key=True)
+    elif raw[entries[0]] == []:
+        findings.add((entries[0],), "nothing is verified: the list is empty", "add an entry")
+
+
+def default_variables(raw: JsonValue, findings: Findings) -> dict[str, str]:
+    """Return the task's ``variables:`` as text; what is wrong with a value is found elsewhere."""
+    defaults: dict[str, str] = {}
+    for name, value in raw.items() if isinstance(raw, dict) else ():
+        if not is_variable_name(name):
+            message = f"{name!r} cannot be the name of a variable"
+            hint = "letters, digits and _, not a digit first"
+            findings.add(("variables", name), message, hint, key=True)
+            continue
+        if isinstance(value, bool):
+            defaults[name] = str(value).lower()
+        elif isinstance(value, str | int | float):
+            defaults[name] = str(value)
+        if "{{" in defaults.get(name, ""):
+            message = "a default cannot refer to a variable, it is taken as it is"
+            findings.add(("variables", name), message, "write the value out")
+    return defaults
+
+
+def _add(error: ErrorDetails, findings: Findings) -> None:
+    path: DocPath = tuple(error["loc"])
+    value: JsonValue = error["input"]
+    kind = error["type"]
+    if kind == "extra_forbidden":
+        model = _PARTS.get(tuple(str(part) for part in path[:-1]), TaskFile)
+        hint = did_you_mean(str(path[-1]), model.model_fields)
+        findings.add(path, f"unknown key {str(path[-1])!r}", hint, key=True)
+    elif kind in _EXPECTED:
+        expected = _EXPECTED[kind]
+        findings.add(path, f"{expected} is needed here, not {_shown(value)}")
+    elif kind in ("greater_than", "less_than_equal", "finite_number"):
+        bound = "a finite number of seconds, greater than 0 and at most a week"
+        findings.add(path, f"{_shown(value)} is out of range", f"write {bound}")
+    else:
+        findings.add(path, error["msg"])
+
+
+def _shown(value: JsonValue) -> str:
+    """Return a value for a message, short."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a mapping"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

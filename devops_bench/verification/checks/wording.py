@@ -1,0 +1,47 @@
+"""How checks name objects and show values. Nothing here is ever part of a judgement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from devops_bench.core.json import JsonValue
+from devops_bench.k8s.objects import KubeObject
+from devops_bench.k8s.view import ResourceQuery
+
+MAX_SHOWN: Final = 200
+"""How many characters of one value are shown."""
+
+REDACTED: Final = "<redacted>"
+"""Stands for every value of a Secret."""
+
+
+def shown(value: JsonValue, *, secret: bool) -> str:
+    """Return ``value`` as JSON, bounded in length; of a Secret nothing is shown."""
+    if secret:
+        return REDACTED
+    if isinstance(value, str) and len(value) > MAX_SHOWN:
+        return f"{json.dumps(value[:MAX_SHOWN], ensure_ascii=False)}…"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_SHOWN + 2 else f"{text[:MAX_SHOWN]}…"
+
+
+def is_secret(query: ResourceQuery, objects: Sequence[KubeObject]) -> bool:
+    """Return whether the query is about Secrets, by its own words or by what it found."""
+    asked = query.kind.lower().split(".", 1)[0] in {"secret", "secrets"}
+    return asked or any(obj.data.get("kind") == "Secret" for obj in objects)
+
+
+def object_label(obj: KubeObject, query: ResourceQuery) -> str:
+    """Return ``Deployment web in namespace shop``."""
+    kind = obj.data.get("kind")
+    text = f"{kind if isinstance(kind, str) else query.kind} {obj.name}"
+    return f"{text} in namespace {obj.namespace}" if obj.namespace else text
+
+
+def matched_label(objects: Sequence[KubeObject], query: ResourceQuery) -> str:
+    """Return what was matched: the one object, or how many of what."""
+    if len(objects) == 1:
+        return object_label(objects[0], query)
+    return f"{len(objects)} objects of {query}"

@@ -1,0 +1,197 @@
+"""The specs of this repository: every right solution passes, doing nothing fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.harness import SPECS, Cli, Finished, Plane
+
+SPEC_IDS = sorted(path.parent.name for path in SPECS.glob("*/task.yaml"))
+
+# Right solutions that are not the oracle's: a fair spec passes each of them.
+OTHER_SOLUTIONS = {
+    "undo": ("stuck-rollout", "kubectl -n $NS rollout undo deployment/checkout"),
+    "apply": (
+        "stuck-rollout",
+        "kubectl -n $NS get deployment checkout -o yaml"
+        " | sed s,broken.invalid,registry.k8s.io, | kubectl apply -f -",
+    ),
+    "one-by-one": (
+        "scale-out",
+        "for n in 5 6 7 8; do kubectl -n $NS scale deployment/frontend --replicas=$n; done",
+    ),
+    "autoscaler": (
+        "scale-out",
+        "kubectl -n $NS autoscale deployment/frontend --min=8 --max=8 --cpu=80%",
+    ),
+    "component": (
+        "lost-endpoints",
+        "kubectl -n $NS patch service orders --type=json -p"
+        ' \'[{"op":"replace","path":"/spec/selector","value":{"component":"orders-api"}}]\'',
+    ),
+    "relabel": (
+        "lost-endpoints",
+        "kubectl -n $NS patch deployment orders-api -p"
+        ' \'{"spec":{"template":{"metadata":{"labels":{"tier":"api"}}}}}\'',
+    ),
+}
+
+# Ways that reach the objectives, or come close, and break a safeguard.
+BROKEN_WAYS = {
+    "floor": (
+        "scale-out",
+        "kubectl -n $NS scale deployment/frontend --replicas=2; sleep 1;"
+        " kubectl -n $NS scale deployment/frontend --replicas=8;"
+        " kubectl -n $NS rollout status deployment/frontend --timeout=60s",
+        "never fewer than four replicas",
+    ),
+    "workers": (
+        "lost-endpoints",
+        "kubectl -n $NS patch service orders --type=json -p"
+        ' \'[{"op":"replace","path":"/spec/selector","value":{"app":"orders"}}]\';'
+        " kubectl -n $NS wait endpointslice -l kubernetes.io/service-name=orders"
+        " --for=jsonpath='{.endpoints[4].conditions.ready}'=true --timeout=60s",
+        "no traffic for the workers",
+    ),
+    "restart": (
+        "stuck-rollout",
+        "kubectl -n $NS delete pod -l app=checkout --now;"
+        " kubectl -n $NS scale deployment/checkout --replicas=0; sleep 1;"
+        " kubectl -n $NS set image deployment/checkout checkout=registry.k8s.io/pause:3.10;"
+        " kubectl -n $NS scale deployment/checkout --replicas=3;"
+        " kubectl -n $NS rollout status deployment/checkout --timeout=60s",
+        "at least two pods of checkout are ready",
+    ),
+}
+
+
+def run_spec(cli: Cli, plane: Plane, namespace: str, spec: str, *agent: str) -> Finished:
+    return cli.run(
+        "run",
+        *("--spec", SPECS / spec),
+        *("--kubeconfig", plane.kubeconfig),
+        *("--var", f"NAMESPACE={namespace}"),
+        *("--agent", *agent),
+    )
+
+
+def shell(namespace: str, script: str) -> tuple[str, ...]:
+    return ("command", "--", "sh", "-c", f"NS={namespace}; {script}")
+
+
+def test_there_are_specs() -> None:
+    assert len(SPEC_IDS) >= 3
+
+
+@pytest.mark.parametrize("spec", SPEC_IDS)
+def test_the_oracle_passes(cli: Cli, plane: Plane, namespace_name: str, spec: str) -> None:
+    done = run_spec(cli, plane, namespace_name, spec, "oracle")
+
+    assert done.code == 0, done
+    task = done.task()
+    assert task.status == "passed"
+    assert task.outcome == 1.0
+    for row in task.verification_report:
+        assert row["status"] == "pass", row
+        if row["mode"] == "hold":
+            assert row["hold_sample_count"] >= 2, row
+
+
+@pytest.mark.parametrize("spec", SPEC_IDS)
+def test_doing_nothing_fails_and_breaks_nothing(
+    cli: Cli, plane: Plane, namespace_name: str, spec: str
+) -> None:
+    done = cli.run(
+        "run",
+        *("--spec", SPECS / spec),
+        *("--kubeconfig", plane.kubeconfig),
+        *("--var", f"NAMESPACE={namespace_name}"),
+        *("--agent", "noop"),
+        env={"VERIFICATION_TIMEOUT_SEC": "3"},
+    )
+
+    assert done.code == 1, done
+    task = done.task()
+    assert task.status == "failed"
+    statuses = {row["name"]: (row["role"], row["status"]) for row in task.verification_report}
+    assert ("objective", "fail") in statuses.values()
+    assert all(status == "pass" for role, status in statuses.values() if role == "safeguard")
+
+
+@pytest.mark.parametrize("way", OTHER_SOLUTIONS)
+def test_other_right_solutions_pass(cli: Cli, plane: Plane, namespace_name: str, way: str) -> None:
+    spec, script = OTHER_SOLUTIONS[way]
+
+    done = run_spec(cli, plane, namespace_name, spec, *shell(namespace_name, script))
+
+    assert done.code == 0, done
+
+
+@pytest.mark.parametrize("way", BROKEN_WAYS)
+def test_a_violated_safeguard_fails_the_task(
+    cli: Cli, plane: Plane, namespace_name: str, way: str
+) -> None:
+    spec, script, safeguard = BROKEN_WAYS[way]
+
+    done = run_spec(cli, plane, namespace_name, spec, *shell(namespace_name, script))
+
+    assert done.code == 1, done
+    assert done.task().status == "failed"
+    assert done.task().outcome == 0.0
+    row = done.row(safeguard)
+    assert row["status"] == "fail"
+    assert row["hold_first_violation_reason"]
+    assert row["hold_first_violation_at_sec"] is not None
+
+
+def test_the_floor_broken_for_a_second_is_seen_though_it_was_mended(
+    cli: Cli, plane: Plane, namespace_name: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "agent.sh"
+    script.write_text(
+        f"set -e\nkubectl -n {namespace_name} scale deployment/frontend --replicas=2\n"
+        f"sleep 1\nkubectl -n {namespace_name} scale deployment/frontend --replicas=4\n"
+        f"kubectl -n {namespace_name} rollout status deployment/frontend --timeout=60s\n"
+    )
+
+    done = cli.run(
+        "run",
+        *("--spec", SPECS / "scale-out"),
+        *("--kubeconfig", plane.kubeconfig),
+        *("--var", f"NAMESPACE={namespace_name}"),
+        *("--agent", "script", script),
+        env={"VERIFICATION_TIMEOUT_SEC": "3"},
+    )
+
+    assert done.code == 1, done
+    assert done.row("never fewer than four replicas")["status"] == "fail"
+    assert done.row("the image stays as it was reviewed")["status"] == "pass"
+
+
+def test_the_exit_code_of_the_agent_does_not_decide(
+    cli: Cli, plane: Plane, namespace_name: str
+) -> None:
+    script = "kubectl -n $NS scale deployment/frontend --replicas=8; exit 1"
+
+    done = run_spec(cli, plane, namespace_name, "scale-out", *shell(namespace_name, script))
+
+    assert done.code == 0, done
+    agent = done.task().agent
+    assert agent is not None
+    assert agent.exit_code == 1
+
+
+def test_two_runs_at_the_same_time_do_not_meet(tmp_path: Path, plane: Plane) -> None:
+    # Both on planes of their own: same spec, same namespace, nothing shared.
+    first, second = Cli(tmp_path / "first"), Cli(tmp_path / "second")
+    arguments = ("run", "--spec", SPECS / "scale-out", "--agent", "oracle")
+
+    with first.start(*arguments) as one, second.start(*arguments) as other:
+        outputs = [process.communicate(timeout=180) for process in (one, other)]
+
+    for cli, process, output in zip((first, second), (one, other), outputs, strict=True):
+        done = cli.finished(process.returncode, *output)
+        assert done.code == 0, done
+        assert done.task().status == "passed"

@@ -1,0 +1,50 @@
+"""A turn and a task for the agents."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devops_bench.agents.base import AgentTurn
+from devops_bench.tasks.model import Controls, Oracle, Task
+
+PROMPT = "Mend the réplica count, please.\n"
+
+
+@pytest.fixture
+def make_turn(tmp_path: Path) -> Callable[..., AgentTurn]:
+    def make(**fields: object) -> AgentTurn:
+        kubeconfig = tmp_path / "cluster.kubeconfig"
+        kubeconfig.write_text("apiVersion: v1\nkind: Config\n")
+        for name in ("work", "output"):
+            (tmp_path / name).mkdir(exist_ok=True)
+        values: dict[str, object] = {
+            "prompt": PROMPT,
+            "kubeconfig": kubeconfig,
+            "work_dir": tmp_path / "work",
+            "output_dir": tmp_path / "output",
+            "timeout_sec": 60.0,
+            "cancel": threading.Event(),
+            **fields,
+        }
+        return AgentTurn(**values)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def make_task(tmp_path: Path) -> Callable[..., Task]:
+    def make(oracle: Oracle | None = None, **fields: object) -> Task:
+        values: dict[str, object] = {
+            "id": "t1",
+            "prompt": PROMPT,
+            "source": tmp_path / "task.yaml",
+            "controls": Controls(oracle=oracle),
+            **fields,
+        }
+        return Task(**values)  # type: ignore[arg-type]
+
+    return make

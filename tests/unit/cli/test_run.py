@@ -1,0 +1,344 @@
+"""``run``: what is refused before anything is touched, and what a run says and exits with."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from devops_bench.agents.base import Agent
+from devops_bench.cli import execution
+from devops_bench.cli.clusters import ClusterChoice, choose_provider
+from devops_bench.cli.execution import RunRequest, execute
+from devops_bench.cli.run import chosen_environment, parse_variables
+from devops_bench.clusters.base import Cluster
+from devops_bench.core.errors import DevopsBenchError, InvalidInputError
+from devops_bench.evalharness.default import HarnessOptions
+from devops_bench.evalharness.events import Phase, Reporter
+from devops_bench.results.model import RunResult, TaskResult
+from devops_bench.results.writer import ResultWriter, read_result
+from devops_bench.scoring.outcome import TaskStatus
+from devops_bench.tasks.model import Task
+
+from .conftest import SPEC, Run
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+current-context: here
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}]
+users: [{name: u, user: {token: s3cr3t-token}}]
+contexts: [{name: here, context: {cluster: c, user: u}}]
+"""
+
+
+class TestRefused:
+    """Each is one clear line and exit code 2, and no results folder is made."""
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ("--agent noop", "Missing option '--spec'"),
+            ("--spec web.yaml", "Missing option '--agent'"),
+            ("--spec web.yaml --agent noop stray", "unexpected extra argument"),
+            ("--spec web.yaml --agent nope", "there is no agent 'nope' (did you mean"),
+            ("--spec web.yaml --agent noop -- word", "--agent noop takes no words"),
+            ("--spec web.yaml --agent script", "--agent script needs the file"),
+            ("--spec web.yaml --agent script gone.sh", "script gone.sh does not exist"),
+            ("--spec web.yaml --agent command", "--agent command needs the command"),
+            ("--spec web.yaml --agent command -- gone", "'gone' is not found on the PATH"),
+            ("--spec web.yaml --agent noop --var X", "--var 'X' is not NAME=VALUE"),
+            ("--spec web.yaml --agent noop --var X=1 --var X=2", "--var X is given twice"),
+            ("--spec web.yaml --agent noop --timeout 0", "--timeout must be a number of seconds"),
+            ("--spec web.yaml --agent noop --timeout inf", "--timeout must be a number of seconds"),
+            ("--spec web.yaml --agent noop --timeout nan", "--timeout must be a number of seconds"),
+            ("--spec web.yaml --agent noop --timeout soon", "Invalid value for '--timeout'"),
+            ("--spec web.yaml --agent noop --agent-env NOT_SET", "NOT_SET: that variable is not"),
+            ("--spec web.yaml --agent noop --agent-env A=s3cr3t", "takes the name of a variable"),
+            ("--spec web.yaml --agent noop --agent-env HOME", "has a HOME of its own"),
+            ("--spec web.yaml --agent noop --provider kind --context x", "one or the other"),
+            ("--spec web.yaml --agent noop --provider local --kubeconfig x", "one or the other"),
+            ("--spec web.yaml --agent noop --provider minikube", "'minikube' is not one of"),
+            ("--spec web.yaml --agent noop --kubeconfig gone.yaml", "gone.yaml"),
+            ("--spec gone.yaml --agent noop", "gone.yaml cannot be read"),
+            ("--spec empty --agent noop", "there is no task in empty"),
+        ],
+    )
+    def test_a_request_that_cannot_be(
+        self, devops_bench: Run, spec: Path, tmp_path: Path, words: str, said: str
+    ) -> None:
+        (tmp_path / "empty").mkdir()
+        done = devops_bench("run", *words.split())
+        assert said in done.stderr
+        assert done.returncode == 2
+        assert "Traceback" not in done.stderr
+        assert "s3cr3t" not in done.stderr
+        assert not (tmp_path / "results").exists()
+
+    def test_every_fault_of_every_spec_is_shown_at_once(
+        self, devops_bench: Run, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.yaml").write_text(SPEC.replace("op: eq", "op: eqq").replace("id:", "iid:"))
+        (tmp_path / "b.yaml").write_text(SPEC.replace("prompt: Scale", "promt: Scale"))
+        done = devops_bench("run", "--spec", "a.yaml", "--spec", "b.yaml", "--agent", "oracle")
+        assert done.returncode == 2
+        for part in ("a.yaml:1:1: error", "eqq", "b.yaml:2:1: error", "promt"):
+            assert part in done.stderr
+        assert not (tmp_path / "results").exists()
+
+    def test_a_task_without_a_prompt_or_an_oracle(self, devops_bench: Run, tmp_path: Path) -> None:
+        (tmp_path / "a.yaml").write_text(
+            "\n".join(line for line in SPEC.splitlines() if not line.startswith("prompt"))
+        )
+        done = devops_bench("run", "--spec", "a.yaml", "--agent", "noop")
+        assert (done.returncode, "prompt" in done.stderr) == (2, True)
+
+        before, _, after = SPEC.partition("controls:")
+        (tmp_path / "b.yaml").write_text(before + after[after.index("verification_spec") :])
+        done = devops_bench("run", "--spec", "b.yaml", "--agent", "oracle")
+        assert (done.returncode, "has no oracle" in done.stderr) == (2, True)
+
+    def test_a_context_that_is_not_there(
+        self, devops_bench: Run, spec: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "config").write_text(KUBECONFIG)
+        words = ("--kubeconfig", "config", "--context", "there")
+        done = devops_bench("run", "--spec", spec, "--agent", "noop", *words)
+        assert done.returncode == 2
+        assert "there" in done.stderr
+        assert not (tmp_path / "results").exists()
+
+    def test_a_results_folder_that_cannot_be_made(
+        self, devops_bench: Run, spec: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "file").write_text("")
+        done = devops_bench(
+            "run", "--spec", spec, "--agent", "noop", "--results-dir", "file/results"
+        )
+        assert done.returncode == 2
+        assert "cannot be made" in done.stderr
+
+
+class TestOptions:
+    def test_a_value_may_hold_an_equals_sign_or_nothing(self) -> None:
+        assert parse_variables(["A=b=c", "E="]) == {"A": "b=c", "E": ""}
+
+    @pytest.mark.parametrize("text", ["", "=x", "1A=x", "A-B=x", "A"])
+    def test_a_name_that_is_none(self, text: str) -> None:
+        with pytest.raises(InvalidInputError, match="is not NAME=VALUE"):
+            parse_variables([text])
+
+    def test_what_is_passed_on_is_what_is_set(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("MODEL_KEY", "k")
+        assert chosen_environment(["MODEL_KEY"]) == {"MODEL_KEY": "k"}
+
+    def test_the_ambient_kubeconfig_chooses_nothing(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "gone"))
+        choice = choose_provider(None, None, None, keep=False, say=print)
+        provider = choice.provider()
+        assert (provider.name, provider.why) == ("local", "the default provider")
+        assert choice.cluster_name("r1") == "devops-bench-r1"
+
+    def test_an_existing_cluster_has_its_contexts_name(self, tmp_path: Path) -> None:
+        (tmp_path / "config").write_text(KUBECONFIG)
+        choice = choose_provider(None, tmp_path / "config", None, keep=False, say=print)
+        assert choice.provider().name == "kubeconfig"
+        assert choice.cluster_name("r1") == "here"
+
+
+class FakeProvider:
+    """Never asked for a cluster: the harness is a fake, too."""
+
+    name = "fake"
+    why = "of the test"
+
+    @contextmanager
+    def provide(self, run_id: str, run_dir: Path) -> Iterator[Cluster]:
+        raise NotImplementedError
+        yield
+
+
+Outcome = TaskStatus | Callable[[], TaskStatus] | Exception
+
+
+class Harness:
+    """Stands where ``DefaultEvalHarness`` does, and gives each task the outcome it is told."""
+
+    outcomes: tuple[Outcome, ...] = ()
+
+    def __init__(
+        self,
+        provider: FakeProvider,
+        agent_factory: Callable[[Task], Agent],
+        *,
+        run_id: str,
+        reporter: Reporter,
+        options: HarnessOptions,
+        cancel: object,
+    ) -> None:
+        self.reporter = reporter
+        self.options = options
+        self.left = list(self.outcomes)
+
+    def run_task(self, task: Task, run_dir: Path) -> TaskResult:
+        self.reporter.task_started(task.id, task.title)
+        self.reporter.phase_started(task.id, Phase.TURN, "")
+        outcome = self.left.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        status = outcome() if callable(outcome) else outcome
+        result = TaskResult(id=task.id, status=status, reason=f"because {status}")
+        self.reporter.task_finished(result)
+        return result
+
+
+@pytest.fixture
+def outcomes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., tuple[RunRequest, Path]]:
+    """Return a request whose tasks come to the outcomes that are given."""
+    choice = ClusterChoice(FakeProvider, lambda _: "c")
+    monkeypatch.setattr(execution, "choose_provider", lambda *_, **__: choice)
+    monkeypatch.setattr(execution, "DefaultEvalHarness", Harness)
+    monkeypatch.chdir(tmp_path)
+
+    def make(*wanted: Outcome, **fields: object) -> tuple[RunRequest, Path]:
+        monkeypatch.setattr(Harness, "outcomes", wanted)
+        (tmp_path / "specs").mkdir()
+        for number in range(len(wanted)):
+            text = SPEC.replace("id: web", f"id: web{number}")
+            (tmp_path / "specs" / f"{number}.yaml").write_text(text)
+        values: dict[str, object] = {"specs": (tmp_path / "specs",), "agent": "noop", **fields}
+        return RunRequest(**values), tmp_path / "results"  # type: ignore[arg-type]
+
+    return make
+
+
+Outcomes = Callable[..., tuple[RunRequest, Path]]
+
+
+def only_result(results: Path) -> RunResult:
+    (folder,) = results.iterdir()
+    return read_result(folder)
+
+
+class TestRun:
+    @pytest.mark.parametrize(
+        ("statuses", "code"),
+        [
+            (("passed",), 0),
+            (("passed", "failed"), 1),
+            (("failed", "error"), 3),
+            (("error", "passed"), 3),
+            (("interrupted",), 130),
+        ],
+    )
+    def test_the_exit_code(
+        self, outcomes: Outcomes, statuses: tuple[TaskStatus, ...], code: int
+    ) -> None:
+        request, results = outcomes(*statuses)
+        assert execute(request) == code
+        assert [task.status for task in only_result(results).tasks] == list(statuses)
+
+    def test_the_first_line_says_which_cluster_and_why(
+        self, outcomes: Outcomes, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        request, results = outcomes("passed")
+        execute(request)
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0] == "cluster: fake (of the test)"
+        assert lines[-1] == f"result: results/{next(results.iterdir()).name}/result.json"
+
+    def test_with_json_the_result_is_all_that_goes_to_stdout(
+        self, outcomes: Outcomes, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        request, results = outcomes("passed", "failed", as_json=True)
+        execute(request)
+        captured = capsys.readouterr()
+        assert RunResult.model_validate(json.loads(captured.out)) == only_result(results)
+        assert captured.err.splitlines()[0] == "cluster: fake (of the test)"
+
+    def test_a_task_that_could_not_be_evaluated_is_an_error_line(
+        self, outcomes: Outcomes, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        request, _ = outcomes("passed", "error")
+        execute(request)
+        assert capsys.readouterr().err == "error: task web1: because error\n"
+
+    def test_a_variable_that_nobody_reads_is_probably_a_mistake(
+        self, outcomes: Outcomes, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        request, _ = outcomes("passed", variables={"NAMESPACE": "a", "NAMESPCE": "b"})
+        assert execute(request) == 0
+        assert capsys.readouterr().err == (
+            "warning: --var NAMESPCE: no spec refers to that variable\n"
+        )
+
+    def test_who_ran_what_is_written_down(self, outcomes: Outcomes) -> None:
+        request, results = outcomes(
+            "passed", agent="command", agent_words=("true", "--flag"), timeout_sec=5.0
+        )
+        execute(request)
+        result = only_result(results)
+        assert result.agent == "command true --flag"
+        assert result.planned == ["web0"]
+        assert result.started_at is not None
+        assert result.finished_at is not None
+        assert result.run_id == next(results.iterdir()).name
+
+    def test_bad_input_that_shows_late_leaves_nothing(self, outcomes: Outcomes) -> None:
+        request, results = outcomes(InvalidInputError("no such context"))
+        with pytest.raises(InvalidInputError):
+            execute(request)
+        assert list(results.iterdir()) == []
+
+    def test_what_was_done_before_a_fault_is_kept(self, outcomes: Outcomes) -> None:
+        request, results = outcomes("passed", OSError(28, "No space left on device"))
+        with pytest.raises(OSError, match="No space"):
+            execute(request)
+        kept = only_result(results)
+        assert [task.id for task in kept.tasks] == ["web0"]
+        assert kept.finished_at is None
+        assert kept.exit_code == 3
+
+    def test_a_result_that_cannot_be_written_is_said(
+        self, outcomes: Outcomes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        request, _ = outcomes("passed")
+        monkeypatch.setattr(ResultWriter, "write", full)
+        with pytest.raises(DevopsBenchError, match=r"result\.json: No space left on device"):
+            execute(request)
+
+
+class TestInterrupted:
+    def test_no_further_task_begins(self, outcomes: Outcomes) -> None:
+        def interrupted() -> TaskStatus:
+            signal.raise_signal(signal.SIGTERM)
+            return "interrupted"
+
+        request, results = outcomes(interrupted, "passed")
+        assert execute(request) == 130
+        result = only_result(results)
+        assert [task.status for task in result.tasks] == ["interrupted"]
+        assert result.planned == ["web0", "web1"]
+
+    def test_a_signal_that_came_too_late_for_the_task_still_ends_the_run(
+        self, outcomes: Outcomes, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        def passed() -> TaskStatus:
+            signal.raise_signal(signal.SIGINT)
+            return "passed"
+
+        request, results = outcomes(passed, "passed")
+        assert execute(request) == 130
+        assert [task.status for task in only_result(results).tasks] == ["passed"]
+        assert "SIGINT: ending the run" in capfd.readouterr().err

@@ -1,0 +1,48 @@
+"""Which words of the command line are the agent's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devops_bench.cli.words import split_agent_words
+
+WORDS = st.lists(
+    st.sampled_from(["--agent", "script", "command", "--", "--spec", "x", "-v", "--agent=script"])
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "own", "words"),
+    [
+        ("--spec s --agent noop", "--spec s --agent noop", ""),
+        ("--agent command -- my-agent --flag", "--agent command", "my-agent --flag"),
+        ("--agent script FILE --spec s", "--agent script --spec s", "FILE"),
+        ("--agent script FILE -- a -b", "--agent script", "FILE a -b"),
+        ("--agent script -- FILE a", "--agent script", "FILE a"),
+        ("--agent=script FILE", "--agent=script", "FILE"),
+        ("--agent script --spec s", "--agent script --spec s", ""),
+        ("--agent command stray", "--agent command stray", ""),
+        ("--agent script FILE stray", "--agent script stray", "FILE"),
+        ("-- -- x --", "", "-- x --"),
+    ],
+)
+def test_who_gets_what(arguments: str, own: str, words: str) -> None:
+    assert split_agent_words(arguments.split()) == (own.split(), words.split())
+
+
+@given(WORDS)
+def test_no_word_is_lost_or_made_up(arguments: list[str]) -> None:
+    own, words = split_agent_words(arguments)
+    separators = 1 if "--" in arguments else 0
+    assert sorted(own + words + ["--"] * separators) == sorted(arguments)
+
+
+@given(WORDS, WORDS)
+def test_what_stands_after_the_separator_is_the_agents_untouched(
+    before: list[str], after: list[str]
+) -> None:
+    before = [word for word in before if word != "--"]
+    _, words = split_agent_words([*before, "--", *after])
+    assert words[len(words) - len(after) :] == after

@@ -1,0 +1,285 @@
+"""Real programs that behave badly, each of which must leave nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from devops_bench.core import process
+from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Wait until ``condition`` holds; fail after 20 s."""
+    deadline = time.monotonic() + 20
+    tick = threading.Event()
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"
+        tick.wait(0.02)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def pids_in(folder: Path) -> list[int]:
+    return [int(file.read_text()) for file in sorted(folder.glob("pid.*")) if file.read_text()]
+
+
+class SetWhen(threading.Event):
+    """An event that counts as set once a condition holds."""
+
+    def __init__(self, condition: Callable[[], bool]) -> None:
+        super().__init__()
+        self._condition = condition
+
+    def is_set(self) -> bool:
+        return self._condition()
+
+
+def program(tmp_path: Path, script: str, **options: object) -> Program:
+    fields: dict[str, object] = {
+        "argv": ["bash", "-c", script],
+        "cwd": tmp_path,
+        "env": {"PATH": os.environ["PATH"]},
+        "stdout": tmp_path / "stdout",
+        "stderr": tmp_path / "stderr",
+        "grace_sec": 0.3,
+        **options,
+    }
+    return Program(**fields)  # type: ignore[arg-type]
+
+
+def run(
+    tmp_path: Path, script: str, *, timeout_sec: float = 60, **options: object
+) -> ProcessResult:
+    return run_program(program(tmp_path, script, **options), timeout_sec=timeout_sec)
+
+
+class TestOrdinaryPrograms:
+    def test_the_exit_code_is_reported(self, tmp_path: Path) -> None:
+        result = run(tmp_path, "exit 7")
+        assert (result.ended_by, result.exit_code, result.leftovers) == (EndedBy.ITSELF, 7, 0)
+
+    def test_a_signal_is_a_negative_exit_code(self, tmp_path: Path) -> None:
+        assert run(tmp_path, "kill -SEGV $$").exit_code == -signal.SIGSEGV
+
+    def test_both_streams_are_kept_apart_in_private_files(self, tmp_path: Path) -> None:
+        run(tmp_path, "echo out; echo err >&2")
+        assert (tmp_path / "stdout").read_text() == "out\n"
+        assert (tmp_path / "stderr").read_text() == "err\n"
+        assert (tmp_path / "stdout").stat().st_mode & 0o777 == 0o600
+
+    def test_stdin_is_given_whole_and_then_ends(self, tmp_path: Path) -> None:
+        data = os.urandom(300_000)
+        result = run(tmp_path, "cat", stdin=data)
+        assert result.exit_code == 0
+        assert (tmp_path / "stdout").read_bytes() == data
+
+    def test_a_program_that_does_not_read_its_stdin_is_no_problem(self, tmp_path: Path) -> None:
+        assert run(tmp_path, "exec <&-; exit 0", stdin=b"x" * 300_000).exit_code == 0
+
+    def test_without_stdin_a_read_ends_at_once(self, tmp_path: Path) -> None:
+        assert run(tmp_path, "read x || exit 4").exit_code == 4
+
+    def test_it_runs_in_its_folder_with_exactly_the_environment_given(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SECRET_OF_MINE", "x")
+        work = tmp_path / "work"
+        work.mkdir()
+        run_program(
+            program(
+                tmp_path, "", argv=["env"], cwd=work, env={"PATH": os.environ["PATH"], "A": "1"}
+            ),
+            timeout_sec=60,
+        )
+        names = {line.partition("=")[0] for line in (tmp_path / "stdout").read_text().splitlines()}
+        assert names == {"PATH", "A", process.MARKER_VARIABLE}
+        run(tmp_path, "pwd -P", cwd=work)
+        assert (tmp_path / "stdout").read_text().strip() == str(work.resolve())
+
+    def test_a_large_environment_and_large_arguments_arrive(self, tmp_path: Path) -> None:
+        env = {"PATH": os.environ["PATH"], "BIG": "é" * 60_000}
+        run_program(
+            program(tmp_path, 'printf "%s" "$BIG"', env=env),
+            timeout_sec=60,
+        )
+        assert (tmp_path / "stdout").read_text() == env["BIG"]
+
+    def test_descriptors_of_ours_do_not_reach_it(self, tmp_path: Path) -> None:
+        read_fd, write_fd = os.pipe()
+        os.set_inheritable(write_fd, True)
+        try:
+            run(tmp_path, "ls /proc/self/fd")
+        finally:
+            os.close(read_fd)
+            os.close(write_fd)
+        shown = {int(name) for name in (tmp_path / "stdout").read_text().split()}
+        assert shown <= {0, 1, 2, 3}  # 3 is ls's own, for the folder
+
+
+class TestNotStarted:
+    def test_a_program_that_does_not_exist(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError, match="no-such-program"):
+            run(tmp_path, "", argv=["no-such-program"])
+
+    def test_a_file_that_is_not_executable(self, tmp_path: Path) -> None:
+        (tmp_path / "plain").write_text("echo\n")
+        with pytest.raises(PermissionError):
+            run(tmp_path, "", argv=[str(tmp_path / "plain")])
+
+    def test_a_folder_that_does_not_exist(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError):
+            run(tmp_path, "true", cwd=tmp_path / "missing")
+
+    def test_an_argument_that_is_too_long(self, tmp_path: Path) -> None:
+        with pytest.raises(OSError, match="Argument list too long"):
+            run(tmp_path, "", argv=["true", "x" * 3_000_000])
+
+    def test_a_nul_character_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="NUL"):
+            run(tmp_path, "", argv=["true", "a\0b"])
+
+
+class TestBounds:
+    def test_output_over_the_bound_is_counted_not_kept(self, tmp_path: Path) -> None:
+        result = run(tmp_path, "head -c 3000000 /dev/zero; printf end >&2", max_output_bytes=1000)
+        assert (tmp_path / "stdout").stat().st_size == 1000
+        assert result.stdout_dropped == 2_999_000
+        assert (tmp_path / "stderr").read_text() == "end"
+        assert result.stderr_dropped == 0
+
+    def test_the_deadline_ends_it_and_what_it_said_is_kept(self, tmp_path: Path) -> None:
+        result = run(tmp_path, "echo early; sleep 1000", timeout_sec=1.5)
+        assert result.ended_by is EndedBy.DEADLINE
+        assert result.exit_code == -signal.SIGTERM
+        assert (tmp_path / "stdout").read_text() == "early\n"
+
+    def test_it_may_clean_up_after_sigterm(self, tmp_path: Path) -> None:
+        script = "trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.05; done"
+        result = run(tmp_path, script, timeout_sec=1.5, grace_sec=20)
+        assert (result.ended_by, result.exit_code) == (EndedBy.DEADLINE, 5)
+        assert (tmp_path / "stdout").read_text() == "up\nbye\n"
+
+    def test_ignoring_sigterm_does_not_help(self, tmp_path: Path) -> None:
+        result = run(tmp_path, "trap '' TERM; while :; do sleep 1; done", timeout_sec=1.5)
+        assert (result.ended_by, result.exit_code) == (EndedBy.DEADLINE, -signal.SIGKILL)
+
+    def test_a_stopped_program_is_ended(self, tmp_path: Path) -> None:
+        result = run(tmp_path, "kill -STOP $$", timeout_sec=1.5)
+        assert result.ended_by is EndedBy.DEADLINE
+
+    def test_cancelling_ends_it(self, tmp_path: Path) -> None:
+        def says_up() -> bool:
+            return (tmp_path / "stdout").read_text() == "up\n"
+
+        result = run_program(
+            program(tmp_path, "echo up; sleep 1000"), timeout_sec=600, cancel=SetWhen(says_up)
+        )
+        assert result.ended_by is EndedBy.CANCEL
+
+
+DOUBLE_FORK = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        with open(sys.argv[1], "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+while not os.path.exists(sys.argv[1]) or not os.path.getsize(sys.argv[1]):
+    time.sleep(0.01)
+"""
+
+
+class TestNothingIsLeft:
+    def test_a_child_that_holds_the_pipe_is_ended_and_counted(self, tmp_path: Path) -> None:
+        result = run(tmp_path, "sleep 1000 & echo $! > pid.1; exit 0")
+        assert (result.ended_by, result.exit_code, result.leftovers) == (EndedBy.ITSELF, 0, 1)
+        assert not any(is_running(pid) for pid in pids_in(tmp_path))
+
+    def test_a_double_forked_daemon_that_ignores_sigterm_is_ended(self, tmp_path: Path) -> None:
+        result = run(tmp_path, "", argv=[sys.executable, "-c", DOUBLE_FORK, "pid.1"])
+        assert (result.exit_code, result.leftovers) == (0, 1)
+        (pid,) = pids_in(tmp_path)
+        assert not is_running(pid)
+
+    def test_many_generations_are_ended_together(self, tmp_path: Path) -> None:
+        script = """
+        f() { if [ $1 -gt 0 ]; then (f $(($1 - 1))) & fi; echo $BASHPID > pid.$1; sleep 1000; }
+        f 12 & setsid sleep 1000 & echo $! > pid.99; wait
+        """
+        result = run_program(
+            program(tmp_path, script),
+            timeout_sec=600,
+            cancel=SetWhen(lambda: len(pids_in(tmp_path)) == 14),
+        )
+        assert result.ended_by is EndedBy.CANCEL
+        assert not any(is_running(pid) for pid in pids_in(tmp_path))
+
+    def test_no_zombie_and_no_thread_is_left(self, tmp_path: Path) -> None:
+        threads = threading.active_count()
+        run(tmp_path, "sleep 1000 & exit 0")
+        with pytest.raises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+        assert threading.active_count() == threads
+
+    def test_a_program_that_kills_its_supervisor_gains_nothing(self, tmp_path: Path) -> None:
+        script = "setsid sleep 1000 & echo $! > pid.1; echo $$ > pid.2; kill -9 $PPID; sleep 1000"
+        result = run(tmp_path, script)
+        assert result.exit_code is None
+        assert result.leftovers >= 1
+        assert not any(is_running(pid) for pid in pids_in(tmp_path))
+
+    def test_an_exception_in_our_thread_ends_it(self, tmp_path: Path) -> None:
+        def interrupted() -> bool:
+            if pids_in(tmp_path):
+                raise KeyboardInterrupt
+            return False
+
+        script = program(tmp_path, "echo $$ > pid.1; sleep 1000")
+        with pytest.raises(KeyboardInterrupt):
+            run_program(script, timeout_sec=600, cancel=SetWhen(interrupted))
+        assert not any(is_running(pid) for pid in pids_in(tmp_path))
+
+    def test_kill_dash_nine_of_ourselves_leaves_nothing(self, tmp_path: Path) -> None:
+        code = f"""
+import os, sys, time
+from pathlib import Path
+from devops_bench.core.process import Program, run_program
+here = Path({str(tmp_path)!r})
+script = "trap '' TERM; setsid sleep 1000 & echo $! > pid.1; echo $$ > pid.2; echo 1 > up; wait"
+run_program(Program(["bash", "-c", script], here, {{"PATH": os.environ["PATH"]}}, here / "o",
+                    here / "e", grace_sec=0.3), timeout_sec=600)
+"""
+        ours = subprocess.Popen([sys.executable, "-c", code])
+        try:
+            wait_for((tmp_path / "up").exists, "the program runs")
+            assert all(is_running(pid) for pid in pids_in(tmp_path))
+        finally:
+            ours.kill()
+            ours.wait()
+        wait_for(lambda: not any(map(is_running, pids_in(tmp_path))), "everything ended")
+
+    def test_leftovers_that_end_after_the_deadline_do_not_make_it_a_timeout(
+        self, tmp_path: Path
+    ) -> None:
+        script = "(trap '' TERM; echo 1 > up; sleep 1000; sleep 1000) & until [ -s up ]; do :; done"
+        result = run(tmp_path, script, timeout_sec=2.0, grace_sec=3.0)
+        assert (result.ended_by, result.exit_code) == (EndedBy.ITSELF, 0)

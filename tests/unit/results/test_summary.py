@@ -1,0 +1,66 @@
+"""What a person reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from devops_bench.results.model import AgentReport, Scores
+from devops_bench.results.summary import render_summary, render_task
+from tests.unit.results.samples import HOLD_ROW, INVALID_ROW, ROW, make_result, make_run
+
+
+def test_each_entry_is_shown_with_what_was_seen_and_when() -> None:
+    text = render_task(
+        make_result(
+            "failed",
+            name="Mend it",
+            outcome=0.0,
+            scores=Scores(correctness=0.0, catastrophic_safety=0.0),
+            reason="failed: rolled-out, floor",
+            verification_report=[ROW, HOLD_ROW, INVALID_ROW],
+            agent=AgentReport(name="command", status="failed", elapsed_sec=12.34, reason="exit 1"),
+            left_behind=["Namespace shop: a finalizer holds it"],
+        )
+    )
+    assert text == (
+        "t1 (Mend it): FAILED, outcome 0.000\n"
+        "  failed: rolled-out, floor\n"
+        "  correctness 0.000 · recoverable safety null · catastrophic safety 0.000\n"
+        "  agent: command, failed after 12.3 s\n"
+        "         exit 1\n"
+        "  objectives:\n"
+        "    FAIL  rolled-out (converge, weight 2)\n"
+        "          0 of 3 replicas are ready\n"
+        "          hint: look at the image\n"
+        "  safeguards:\n"
+        "    FAIL  floor (catastrophic hold)\n"
+        "          violated 3.5 s into the window: 2 of 4\n"
+        "          seen: 52 samples, from 0.0 s to 30.1 s, 1 of them errored, "
+        "2 skipped because the one before took too long\n"
+        "  invalid:\n"
+        "    ERROR <index 3>\n"
+        "          the entry is not valid: check: missing\n"
+        "  left on the cluster: Namespace shop: a finalizer holds it\n"
+    )
+
+
+def test_a_withheld_outcome_is_null_and_not_zero() -> None:
+    assert "ERROR, outcome null" in render_task(make_result("error"))
+
+
+@pytest.mark.parametrize(
+    ("statuses", "says"),
+    [
+        (["passed", "failed", "passed"], "2 passed, 1 failed"),
+        (["error", "interrupted"], "1 error, 1 interrupted"),
+        ([], "No task has ended."),
+    ],
+)
+def test_the_last_line_counts(statuses: list[str], says: str) -> None:
+    run = make_run(*[make_result(status) for status in statuses])  # type: ignore[arg-type]
+    assert render_summary(run).splitlines()[-1] == says
+
+
+def test_tasks_that_did_not_come_to_an_end_are_named() -> None:
+    run = make_run(make_result("passed"), planned=["t1", "t2", "t3"])
+    assert "Not run to an end: t2, t3" in render_summary(run)

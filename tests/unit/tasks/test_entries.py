@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devops_bench.core.diagnostics import Level
+from devops_bench.tasks.model import EntryError
+from tests.unit.tasks.helpers import TASK, good, load
+
+
+def test_lint_makes_no_follow_up_errors_of_unset_variables(tmp_path: Path) -> None:
+    result = load(
+        """id: "{{RUN_ID}}"
+prompt: x
+timeout_sec: "{{T}}"
+setup:
+  manifests: ["{{DIR}}/a.yaml"]
+  objects: ["{{OBJECT}}", {apiVersion: "{{V}}", kind: "{{K}}", metadata: "{{M}}"}]
+controls: {oracle: {script: "{{SCRIPT}}"}}
+verification_spec:
+  - name: "{{N}}"
+    role: "{{ROLE}}"
+    weight: "{{W}}"
+    check:
+      type: resource_property
+      kind: "{{KIND}}"
+      selector: app={{APP}}
+      namespace: "{{NAMESPACE}}-x"
+      path: spec.containers[?(@.name == "{{C}}")].{{FIELD}}
+      op: "{{OP}}"
+      value: 1
+  - name: b
+    role: objective
+    mode: hold
+    hold_window_sec: "{{W}}"
+    check: {type: pod_healthy, selector: "{{S}}"}
+  - name: c
+    role: objective
+    check: {type: scaling_complete, deployment: "{{D}}", min_replicas: "{{MIN}}"}
+""",
+        tmp_path,
+        mode="lint",
+    )
+    errors = [str(one) for one in result.diagnostics if "metadata" not in one.path]
+    assert errors == []
+
+
+def test_an_unknown_check_type_is_a_warning_in_lint_and_an_error_in_run() -> None:
+    text = TASK.replace("pod_healthy", "pod_telepathy")
+    for mode, level in (("lint", Level.WARNING), ("run", Level.ERROR)):
+        (found,) = load(text, mode=mode).diagnostics
+        assert found.level is level
+        assert "pod_telepathy" in found.message
+        assert found.path == "verification_spec[0].check.type"
+
+
+@pytest.mark.parametrize("field", ["kubeconfig: /var/other", "context: other"])
+def test_another_cluster_loads_and_run_refuses_it(field: str) -> None:
+    text = TASK.replace("selector: app=web", f"selector: app=web, {field}")
+    assert load(text, mode="lint").diagnostics == ()
+    for allow in (False, True):
+        (found,) = load(text, allow_invalid_entries=allow).diagnostics
+        assert found.level is Level.ERROR
+        assert found.path == f"verification_spec[0].check.{field.split(':', maxsplit=1)[0]}"
+
+
+def test_a_soak_must_fit_in_the_budget() -> None:
+    def soak(seconds: int) -> str:
+        hold = f"mode: hold\n    hold_settle_sec: 1\n    hold_window_sec: {seconds}\n    "
+        return TASK.replace("    check:", f"    {hold}check:")
+
+    assert good(soak(599)).entries
+    (found,) = load(soak(600)).diagnostics
+    assert found.path == "verification_spec[0].hold_window_sec"
+    assert "601 s" in found.message
+    assert good(soak(600) + "verification_budget_sec: 601\n").entries
+    assert load(soak(30) + "verification_budget_sec: 30\n").task is None
+    assert load(soak(30), total_budget_sec=30).task is None
+
+
+def test_a_resource_that_is_named_but_not_selected_is_a_warning() -> None:
+    check = "{type: all, checks: [{type: resource_property, kind: Pod, name: web, op: exists}]}"
+    text = TASK.replace("{type: pod_healthy, selector: app=web}", check)
+    (found,) = load(text).diagnostics
+    assert (found.level, found.path) == (
+        Level.WARNING,
+        "verification_spec[0].check.checks[0].name",
+    )
+    for selected in ("resource_name: web", "selector: a=b"):
+        assert load(text.replace("op: exists", f"op: exists, {selected}")).diagnostics == ()
+
+
+def test_invalid_entries_may_be_kept_as_errors_of_the_report() -> None:
+    text = f"{TASK}  - name: bad\n    role: objectiv\n    check: {{type: pod_telepathy}}\n"
+    assert load(text).task is None
+    task = good(text, allow_invalid_entries=True)
+    assert [entry.name for entry in task.entries] == ["ready"]
+    ((name, reason),) = [(error.name, error.reason) for error in task.entry_errors]
+    assert name == "bad"
+    assert "role" in reason
+    assert "pod_telepathy" in reason
+
+
+def test_other_errors_are_errors_also_when_invalid_entries_are_kept() -> None:
+    assert (
+        load(TASK.replace("id: web", "id: ..") + "x: y\n", allow_invalid_entries=True).task is None
+    )
+
+
+def test_entries_that_are_no_list_may_be_kept_as_an_error_too() -> None:
+    text = "id: x\nprompt: do it\nverification_spec: nonsense\n"
+    assert load(text).task is None
+    task = good(text, allow_invalid_entries=True)
+    assert [error.name for error in task.entry_errors] == ["<root>"]
+    assert isinstance(task.entry_errors[0], EntryError)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from devops_bench.tasks.model import Oracle
+from tests.unit.tasks.helpers import TASK, good, load
+
+
+def test_ready_may_be_nothing() -> None:
+    assert good(f"{TASK}setup: {{ready: []}}\n").setup.ready == ()
+
+
+def test_an_inline_oracle() -> None:
+    oracle = good(f"{TASK}controls:\n  oracle:\n    run: |\n      true\n").controls.oracle
+    assert oracle == Oracle(run="true\n")
+
+
+def test_manifests_that_leave_the_folder_are_never_opened(tmp_path: Path) -> None:
+    folder = tmp_path / "spec"
+    folder.mkdir()
+    (tmp_path / "outside.yaml").write_text("not: [a manifest")
+    (folder / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    (folder / "sub").symlink_to(tmp_path)
+    for name in (
+        "../outside.yaml",
+        "link.yaml",
+        "sub/outside.yaml",
+        str(tmp_path / "outside.yaml"),
+    ):
+        (found,) = load(f"{TASK}setup: {{manifests: ['{name}']}}\n", folder).diagnostics
+        assert found.path == "setup.manifests[0]"
+        assert found.file == folder / "task.yaml"
+        (found,) = load(f"{TASK}controls: {{oracle: {{script: '{name}'}}}}\n", folder).diagnostics
+        assert found.path == "controls.oracle.script"
+
+
+def test_what_is_wrong_in_a_manifest_is_placed_in_the_manifest(tmp_path: Path) -> None:
+    file = tmp_path / "m.yaml"
+    text = f"{TASK}setup: {{manifests: [m.yaml]}}\n"
+    for content in (b"a: [\n", b"kind: x\n", b"\xff\n"):
+        file.write_bytes(content)
+        result = load(text, tmp_path)
+        assert result.task is None
+        assert [found.file for found in result.diagnostics] == [file.resolve()]
+        assert result.diagnostics[0].line >= 1
+
+
+def test_a_folder_is_no_manifest(tmp_path: Path) -> None:
+    (tmp_path / "m").mkdir()
+    (found,) = load(f"{TASK}setup: {{manifests: [m]}}\n", tmp_path).diagnostics
+    assert "not a regular file" in found.message
