@@ -20,6 +20,8 @@ from devops_bench.k8s.watch.tables import Step, Tables
 from devops_bench.k8s.watch.types import (
     Held,
     Listener,
+    NewGroup,
+    NewStream,
     Recorder,
     Source,
     StateInfo,
@@ -174,19 +176,14 @@ class Judge:
 
         return self.ask(look)
 
-    def add(
-        self,
-        baselines: Sequence[tuple[StreamKey, Sequence[Subscription], ObjectList, float]],
-        merged: Sequence[tuple[Sequence[StreamKey], Sequence[Subscription], int]] = (),
-    ) -> None:
+    def add(self, streams: Sequence[NewStream], groups: Sequence[NewGroup] = ()) -> None:
         """Take in new streams and judge their baselines.
 
         Args:
-            baselines: Stream, all subscriptions that read it, its LIST, and when that came.
-            merged: Streams that some subscriptions read together, and the revision at which all of
-                them were listed. Every subscription with more than one stream has to be here.
+            streams: The streams.
+            groups: What is read together; every reader of more than one stream has to be in one.
         """
-        self.submit(lambda: self._add(baselines, merged))
+        self.submit(lambda: self._add(streams, groups))
 
     def listed(self, key: StreamKey, listing: ObjectList, at_sec: float) -> None:
         """Take in the state that an exact LIST shows; the revisions before it are known."""
@@ -276,32 +273,29 @@ class Judge:
             return
         self._moved(source.stream, stream, line.at_sec)
 
-    def _add(
-        self,
-        baselines: Sequence[tuple[StreamKey, Sequence[Subscription], ObjectList, float]],
-        merged: Sequence[tuple[Sequence[StreamKey], Sequence[Subscription], int]],
-    ) -> None:
-        groups = [_Group(streams, members) for streams, members, _ in merged]
-        together = {item.id for group in groups for item in group.readers.all}
+    def _add(self, streams: Sequence[NewStream], new_groups: Sequence[NewGroup]) -> None:
+        groups = [_Group(group.keys, group.readers) for group in new_groups]
+        together = {item.id for group in new_groups for item in group.readers}
         steps: dict[StreamKey, Step] = {}
-        for key, subscriptions, listing, at_sec in baselines:
-            queries = [query for item in subscriptions for query in item.queries]
-            store = StreamStore(dict.fromkeys(queries), key.resource.namespaced)
-            alone = [item for item in subscriptions if item.id not in together]
+        for new in streams:
+            key, listing = new.key, new.listing
+            store = StreamStore(new.queries, key.resource.namespaced)
+            alone = [item for item in new.readers if item.id not in together]
             stream = _Stream(store, alone, [group for group in groups if key in group.streams])
             self._streams[key] = stream
             step = store.replace(listing.objects, listing.rv) or Step(listing.rv, ())
             steps[key] = step
-            state = StateInfo(listing.rv, at_sec, "baseline")
+            state = StateInfo(listing.rv, new.at_sec, "baseline")
             self._record(key, step, state)
             self._show(stream.readers, store.tables, range(len(alone)), state)
-        for group, (streams, _, rv) in zip(groups, merged, strict=True):
-            for key in streams:
+        for group, new_group in zip(groups, new_groups, strict=True):
+            for key in new_group.keys:
                 group.tables.apply(steps[key])
-            group.merge = Merge(streams, rv)
-            at_sec = max(at for key, _, _, at in baselines if key in group.streams)
+            group.merge = Merge(new_group.keys, new_group.rv)
+            at_sec = max(new.at_sec for new in streams if new.key in new_group.keys)
             places = range(len(group.readers.all))
-            self._show(group.readers, group.tables, places, StateInfo(rv, at_sec, "baseline"))
+            state = StateInfo(new_group.rv, at_sec, "baseline")
+            self._show(group.readers, group.tables, places, state)
         self._groups += groups
 
     def _stepped(self, key: StreamKey, stream: _Stream, step: Step, state: StateInfo) -> None:

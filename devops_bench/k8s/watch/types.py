@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from devops_bench.k8s.resources import ApiResource
 from devops_bench.k8s.view import ResourceQuery, View
-from devops_bench.k8s.watch.events import ErrorEvent, Malformed
+from devops_bench.k8s.watch.events import ErrorEvent, Malformed, ObjectList
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.tables import Key, Step
 
@@ -116,6 +116,34 @@ class Source:
         self.close = close
         self.failure: ErrorEvent | Malformed | None = None
         self.rv = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewStream:
+    """A stream to be judged from now on.
+
+    Attributes:
+        key: Which stream.
+        queries: What is read on it.
+        readers: The subscriptions that read it.
+        listing: Its first state.
+        at_sec: Monotonic seconds when that was received.
+    """
+
+    key: StreamKey
+    queries: tuple[ResourceQuery, ...]
+    readers: tuple[Subscription, ...]
+    listing: ObjectList
+    at_sec: float
+
+
+@dataclass(frozen=True, slots=True)
+class NewGroup:
+    """Streams that some subscriptions read together, all listed at ``rv``."""
+
+    keys: tuple[StreamKey, ...]
+    readers: tuple[Subscription, ...]
+    rv: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,15 @@ from devops_bench.k8s.watch.plan import Plan, Resolved, queries_on, waits_for_ki
 from devops_bench.k8s.watch.results import FenceResult, Started, StreamFence, WatchOptions
 from devops_bench.k8s.watch.stream import REQUEST_TIMEOUT_SEC, StreamContext, WatchStream
 from devops_bench.k8s.watch.tables import Tables
-from devops_bench.k8s.watch.types import Listener, Recorder, StateInfo, StreamKey, Subscription
+from devops_bench.k8s.watch.types import (
+    Listener,
+    NewGroup,
+    NewStream,
+    Recorder,
+    StateInfo,
+    StreamKey,
+    Subscription,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -111,7 +119,7 @@ class Watcher:
         self._judge.start()
         refused = self._open(baseline)
         sampled = {**baseline.plan.sampled, **refused}
-        self._begin(baseline, wanted, sampled)
+        self._begin(baseline, wanted, resolved, sampled)
         sampled.update(self._begin_absent(sampled))
         self._wait_open(deadline)
         self._keeper.start()
@@ -203,29 +211,35 @@ class Watcher:
         }
 
     def _begin(
-        self, baseline: Baseline, wanted: Sequence[Subscription], sampled: Mapping[str, str]
+        self,
+        baseline: Baseline,
+        wanted: Sequence[Subscription],
+        resolved: Resolved,
+        sampled: Mapping[str, str],
     ) -> None:
         """Hand the baselines to the judge and the connections to their threads."""
+        rv = baseline.merged_rv
         reading = {
             name: keys for name, keys in baseline.plan.streams.items() if name not in sampled
         }
         used = {key for keys in reading.values() for key in keys}
         listed = {key: item for key, item in baseline.listed.items() if key in used}
-        merged = [
-            (keys, [item for item in members if item.id in reading], baseline.merged_rv)
+        groups = [
+            NewGroup(keys, tuple(item for item in members if item.id in reading), rv)
             for keys, members in baseline.merged.items()
         ]
         self._judge.add(
             [
-                (
+                NewStream(
                     key,
-                    [item for item in wanted if key in reading.get(item.id, ())],
+                    tuple(queries_on(key, wanted, resolved, baseline.plan)),
+                    tuple(item for item in wanted if key in reading.get(item.id, ())),
                     one.listing,
                     one.at_sec,
                 )
                 for key, one in listed.items()
             ],
-            [group for group in merged if group[1]],
+            [group for group in groups if group.readers],
         )
         with self._lock:
             self._reading.update(reading)
@@ -266,7 +280,9 @@ class Watcher:
         self, key: StreamKey, since_rv: int, readers: Sequence[Subscription], at_sec: float
     ) -> None:
         stream = WatchStream(key, self._context, self._facts)
-        self._judge.add([(key, readers, ObjectList(since_rv, ()), at_sec)])
+        queries = tuple(dict.fromkeys(query for item in readers for query in item.queries))
+        nothing = ObjectList(since_rv, ())
+        self._judge.add([NewStream(key, queries, tuple(readers), nothing, at_sec)])
         with self._lock:
             if self._stopping.is_set():
                 return
