@@ -1,0 +1,1 @@
+"""Evidence: everything that decided a verdict, kept so that it can be judged again."""
