@@ -1,1 +1,1 @@
-"""Evidence: everything that decided a verdict, kept so that it can be judged again."""
+"""The evidence of a run: what was seen, in a form that can be judged again."""
