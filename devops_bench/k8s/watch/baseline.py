@@ -97,7 +97,7 @@ class BaselineReader:
             if len(keys) > 1:
                 baseline.merged.setdefault(tuple(sorted(keys, key=str)), []).append(subscription)
         for unused in self._listed.values():
-            unused.stream.stop()
+            unused.stream.discard()
         return baseline
 
     def _list_all(self) -> Plan:
@@ -124,6 +124,7 @@ class BaselineReader:
                 delay = backoff.next(exc.retry_after_sec if isinstance(exc, ApiError) else None)
                 if refused or self._clock.monotonic() + delay > self._deadline:
                     self._refuse(key, exc)
+                    stream.discard()
                     return
                 self._clock.wait(stream.stopping, delay)
                 continue

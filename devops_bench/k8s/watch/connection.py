@@ -67,6 +67,7 @@ class Connection:
                 f"no connection to the API server {config.server}: {_text(exc)}"
             ) from exc
         self._http.sock = self._socket
+        self._response: http.client.HTTPResponse | None = None
 
     def list(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """Return the body of a GET.
@@ -115,7 +116,11 @@ class Connection:
     def close(self) -> None:
         """Close it; only by the thread that uses it."""
         self._closed = True
+        if self._response is not None:
+            # It holds the socket open otherwise.
+            self._response.close()
         self._http.close()
+        self._socket.close()
 
     def _send(self, path: str, query: Mapping[str, str]) -> http.client.HTTPResponse:
         target = self._base_path + path + (f"?{urlencode(query)}" if query else "")
@@ -124,6 +129,7 @@ class Connection:
         try:
             self._http.request("GET", target, headers={**headers, **self._config.headers()})
             response = self._http.getresponse()
+            self._response = response
         except (OSError, http.client.HTTPException) as exc:
             raise self._unavailable(_text(exc)) from exc
         if self._closed:

@@ -88,6 +88,9 @@ class Fence:
         key = str(self._stream.key)
         if how is None and self._reached.is_set():
             how = "its own watch has come so far"
+        if how is not None and not self._whole():
+            # A gap that is still being mended may leave a hole below the fence.
+            how, self._trouble = None, f"the stream is not whole: {self._stream.trouble}"
         if how is None:
             return StreamFence(key, False, self._rv, self._trouble, elapsed, self._requests)
         return StreamFence(key, True, self._rv, how, elapsed, self._requests)
@@ -167,6 +170,12 @@ class Fence:
             if getattr(source.failure, "code", None) == GONE:
                 self._stream.cut("a watch from where the stream stands is answered with 410")
         return None
+
+    def _whole(self) -> bool:
+        """Wait until the stream is whole, which is when every hole was told of."""
+        self._stream.hurry()
+        left = self._deadline - self._context.clock.monotonic()
+        return self._context.clock.wait(self._stream.opened, max(0.0, left))
 
     def _confirmed(self, how: str) -> str | None:
         """Wait until the judge has judged what was queued; it then calls back."""

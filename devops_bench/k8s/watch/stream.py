@@ -210,6 +210,11 @@ class WatchStream:
         if connection is not None:
             connection.close_now()
 
+    def discard(self) -> None:
+        """Give up a stream that was never started."""
+        self.stopping.set()
+        self._drop_connection()
+
     def join(self, timeout_sec: float) -> bool:
         """Wait for the thread's end; return whether it has ended."""
         if self._thread.is_alive():

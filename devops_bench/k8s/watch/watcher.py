@@ -248,7 +248,7 @@ class Watcher:
             if key in used:
                 item.stream.start(item.listing.rv, item.stream.trouble or None)
             else:
-                item.stream.stop()
+                item.stream.discard()
 
     def _begin_absent(self, sampled: Mapping[str, str]) -> dict[str, str]:
         """Show the subscriptions whose kind does not exist that they match nothing."""

@@ -75,9 +75,10 @@ class Relay:
         self.lines = 0
         self._client = client
 
-    def reset(self) -> None:
-        """Reset the connection to the watcher now."""
-        _reset(self._client)
+    def cut(self) -> None:
+        """End the connection to the watcher now, in the middle of the answer."""
+        with contextlib.suppress(OSError):
+            self._client.shutdown(socket.SHUT_RDWR)
 
 
 class FaultProxy:

@@ -6,9 +6,10 @@ In each test ``bad`` is stored for a moment while the connection is broken in it
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -346,7 +347,7 @@ def test_a_clock_that_goes_back_loses_nothing(at: Bench) -> None:
 
 
 @pytest.fixture
-def _hostile_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _hostile_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
         monkeypatch.setenv(name.lower(), "http://127.0.0.1:9")
@@ -418,7 +419,5 @@ def test_a_thousand_states_in_a_burst_are_all_shown(at: Bench) -> None:
             for seen in notes.states["it"]
             if f"w{worker}" in seen.values[0]
         ]
-        ordered = [
-            value for place, value in enumerate(shown) if place == 0 or shown[place - 1] != value
-        ]
+        ordered = [value for value, _ in itertools.groupby(shown)]
         assert ordered == [str(number) for number in range(250)]
