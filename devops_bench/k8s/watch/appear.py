@@ -38,12 +38,13 @@ class AppearingKinds:
     """
 
     def __init__(self, kinds: frozenset[str]) -> None:
-        self._waiting = set(kinds)
+        # Replaced, never changed: other threads look at it.
+        self._waiting = frozenset(kinds)
         self._since: dict[str, int] = {}
 
     def waiting(self) -> frozenset[str]:
         """Return the kinds that have not appeared."""
-        return frozenset(self._waiting)
+        return self._waiting
 
     def look(self, view: View, rv: int) -> list[Appeared]:
         """Look at the next state of the CustomResourceDefinitions; return what has appeared."""
@@ -61,7 +62,7 @@ class AppearingKinds:
                 resource = catalogue.find(kind)
                 if resource is not None:
                     found.append(Appeared(kind, resource, since))
-                    self._waiting.discard(kind)
+                    self._waiting -= {kind}
         return found
 
 

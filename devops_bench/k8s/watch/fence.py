@@ -17,10 +17,11 @@ from typing import Final
 from devops_bench.core.errors import ApiError, ApiUnavailableError, ClusterError
 from devops_bench.k8s.watch.backoff import Backoff
 from devops_bench.k8s.watch.connection import Connection
+from devops_bench.k8s.watch.context import StreamContext
 from devops_bench.k8s.watch.events import ObjectList, parse_version
 from devops_bench.k8s.watch.repair import GONE, read_exact, read_list
 from devops_bench.k8s.watch.results import StreamFence
-from devops_bench.k8s.watch.stream import StreamContext, WatchStream
+from devops_bench.k8s.watch.stream import WatchStream
 from devops_bench.k8s.watch.types import Held, Source
 
 FENCE_WATCH_SEC: Final = 3

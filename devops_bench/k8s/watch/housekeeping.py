@@ -9,8 +9,9 @@ from typing import Final
 import structlog
 
 from devops_bench.core.errors import ApiUnavailableError
+from devops_bench.k8s.watch.context import StreamContext
 from devops_bench.k8s.watch.fence import Fence
-from devops_bench.k8s.watch.stream import StreamContext, WatchStream
+from devops_bench.k8s.watch.stream import WatchStream
 from devops_bench.k8s.watch.types import StreamKey
 
 log = structlog.get_logger(__name__)

@@ -55,12 +55,14 @@ class FenceResult:
     Attributes:
         streams: One result per stream, by the stream's text.
         subscriptions: The streams of each subscription, by its id.
+        uncertain: Why it is not known whether the kind of a subscription exists, by its id.
         failure: What makes the whole watch worthless, ``None`` if nothing does.
         elapsed_sec: Seconds that it took.
     """
 
     streams: Mapping[str, StreamFence]
     subscriptions: Mapping[str, tuple[str, ...]]
+    uncertain: Mapping[str, str]
     failure: str | None
     elapsed_sec: float
 
@@ -82,6 +84,8 @@ class FenceResult:
         names = self.subscriptions.get(subscription)
         if names is None:
             return "it is not watched"
+        if subscription in self.uncertain:
+            return self.uncertain[subscription]
         failed = [self.streams[name] for name in names if not self.streams[name].passed]
         return "; ".join(f"{item.stream}: {item.how}" for item in failed) or None
 

@@ -5,27 +5,24 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
-from devops_bench.core.clock import Clock
 from devops_bench.core.errors import ApiError, ApiUnavailableError, ClusterError
-from devops_bench.k8s.client import ApiClient
 from devops_bench.k8s.watch.backoff import Backoff
 from devops_bench.k8s.watch.connection import Connection
+from devops_bench.k8s.watch.context import REQUEST_TIMEOUT_SEC, StreamContext
 from devops_bench.k8s.watch.events import ErrorEvent, Malformed, ObjectList
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.identity import Facts, difference, read_facts, schema_changed
-from devops_bench.k8s.watch.judge import Judge
+from devops_bench.k8s.watch.mending import read_again
 from devops_bench.k8s.watch.repair import (
     GONE,
     Hole,
-    Repair,
     Repaired,
-    RepairLimits,
     read_exact,
     read_list,
     read_version,
@@ -34,38 +31,8 @@ from devops_bench.k8s.watch.types import Held, Source, StreamKey
 
 log = structlog.get_logger(__name__)
 
-REQUEST_TIMEOUT_SEC: Final = 10.0
-"""What one answer of the server may take."""
 WATCH_SEC: Final = 3_600
 """Streams are kept as long as possible: an open one outlives the right to open it again."""
-
-
-@dataclass(frozen=True, slots=True)
-class StreamContext:
-    """What all streams of a watcher share.
-
-    Attributes:
-        client: For credentials, and for looking at the identity of what is read.
-        judge: Where everything goes.
-        clock: Where times come from.
-        limits: What repairing one gap may cost.
-    """
-
-    client: ApiClient
-    judge: Judge
-    clock: Clock
-    limits: RepairLimits
-
-    def connect(self, timeout_sec: float = REQUEST_TIMEOUT_SEC) -> Connection:
-        """Open a connection of one's own.
-
-        Args:
-            timeout_sec: Seconds that each answer may take, > 0.
-
-        Raises:
-            ApiUnavailableError: The server does not answer.
-        """
-        return Connection(self.client.config, timeout_sec)
 
 
 class WatchStream:
@@ -352,7 +319,9 @@ class WatchStream:
         repaired: Repaired | None = None
         new_schema = schema_changed(self._facts, facts, self.key.resource)
         if stale or new_schema:
-            repaired = self._repair(connection, held, new_schema)
+            repaired = read_again(
+                self._context, self.key, connection, held, new_schema, self._query
+            )
             self._note_holes(repaired.holes)
             self._facts = facts
         self._open(connection, held.rv if repaired is None else repaired.rv)
@@ -363,24 +332,6 @@ class WatchStream:
             return False
         self._end_gap(held, repaired)
         return True
-
-    def _repair(self, connection: Connection, held: Held, new_schema: bool) -> Repaired:
-        context, path = self._context, self.key.path
-        emit = _Emit(context.judge, self.key, context.clock.monotonic)
-        if new_schema:
-            # Stored objects now read differently, so named objects prove nothing by their version,
-            # and a write of before the change cannot be read as it was.
-            emit.expect_no_write(read_exact(connection, path, held.rv, self._query))
-            held = Held(held.rv, None)
-        repair = Repair(
-            connection, path, held, emit, context.limits, context.clock.monotonic, self._query
-        )
-        repaired = repair.run()
-        if emit.wrote:
-            why = "objects were written while the schema of their CustomResourceDefinition changed"
-            hole = Hole(held.rv, repaired.rv, why)
-            return replace(repaired, holes=(*repaired.holes, hole))
-        return repaired
 
     def _open(self, connection: Connection, rv: int) -> None:
         source = Source(self.key, connection.close_now)
@@ -438,30 +389,3 @@ class WatchStream:
             self.requests += connection.requests
             with contextlib.suppress(OSError):  # it is being thrown away
                 connection.close()
-
-
-class _Emit:
-    """Hands repaired states to the judge."""
-
-    def __init__(self, judge: Judge, key: StreamKey, monotonic: Callable[[], float]) -> None:
-        self.wrote = False
-        self._judge = judge
-        self._key = key
-        self._monotonic = monotonic
-        self._expected: frozenset[tuple[str, str]] | None = None
-
-    def expect_no_write(self, listing: ObjectList) -> None:
-        """Note in :attr:`wrote` whether any state differs in what was written from this one."""
-        self._expected = _versions(listing)
-
-    def known(self, listing: ObjectList) -> None:
-        if self._expected is not None and _versions(listing) != self._expected:
-            self.wrote = True
-        self._judge.listed(self._key, listing, self._monotonic())
-
-    def behind_hole(self, listing: ObjectList) -> None:
-        self._judge.jumped(self._key, listing, self._monotonic())
-
-
-def _versions(listing: ObjectList) -> frozenset[tuple[str, str]]:
-    return frozenset((obj.uid, obj.resource_version) for obj in listing.objects)

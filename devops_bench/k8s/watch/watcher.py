@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -14,18 +15,20 @@ from devops_bench.core.errors import ClusterError
 from devops_bench.k8s.client import ApiClient
 from devops_bench.k8s.discovery import Discovery
 from devops_bench.k8s.resources import ApiResource
-from devops_bench.k8s.view import View
+from devops_bench.k8s.view import Unreadable, View
 from devops_bench.k8s.watch.appear import CRD_QUERY, AppearingKinds
 from devops_bench.k8s.watch.baseline import Baseline, BaselineReader
+from devops_bench.k8s.watch.context import REQUEST_TIMEOUT_SEC, StreamContext
 from devops_bench.k8s.watch.events import ObjectList
 from devops_bench.k8s.watch.fence import run_fences
+from devops_bench.k8s.watch.front import CRD_SUBSCRIPTION, Front
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.housekeeping import Housekeeper
 from devops_bench.k8s.watch.identity import Facts, read_facts
 from devops_bench.k8s.watch.judge import Judge
 from devops_bench.k8s.watch.plan import Plan, Resolved, queries_on, waits_for_kind
 from devops_bench.k8s.watch.results import FenceResult, Started, StreamFence, WatchOptions
-from devops_bench.k8s.watch.stream import REQUEST_TIMEOUT_SEC, StreamContext, WatchStream
+from devops_bench.k8s.watch.stream import WatchStream
 from devops_bench.k8s.watch.tables import Tables
 from devops_bench.k8s.watch.types import (
     Listener,
@@ -39,7 +42,6 @@ from devops_bench.k8s.watch.types import (
 
 log = structlog.get_logger(__name__)
 
-_CRD_SUBSCRIPTION: Final = "\0customresourcedefinitions"
 _REFUSED_WATCH: Final = frozenset({400, 403, 404, 405})
 
 
@@ -73,13 +75,14 @@ class Watcher:
         self._discovery = discovery
         self._clock = clock
         self._options = options or WatchOptions()
-        self._judge = Judge(_Front(listener, self._crds_moved, self._crd_gap), recorder, clock)
+        self._judge = Judge(Front(listener, self._crds_moved, self._crd_gap), recorder, clock)
         self._context = StreamContext(client, self._judge, clock, self._options.limits)
         self._streams: dict[StreamKey, WatchStream] = {}
         self._reading: dict[str, tuple[StreamKey, ...]] = {}
         self._facts = Facts(None, None, {})
         self._appearing = AppearingKinds(frozenset())
         self._absent: tuple[Subscription, ...] = ()
+        self._started_at = 0.0
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._keeper = Housekeeper(self._all_streams, self._context, self._options.quiet_sec)
@@ -100,7 +103,7 @@ class Watcher:
             ValueError: Two subscriptions have the same id, or one has no queries.
         """
         _require_sound(subscriptions)
-        started = self._clock.monotonic()
+        started = self._started_at = self._clock.monotonic()
         deadline = started + timeout_sec
         kinds = [query.kind for item in subscriptions for query in item.queries]
         resolved: Resolved = self._discovery.resolve_all([*kinds, CRD_QUERY.kind], timeout_sec)
@@ -127,9 +130,9 @@ class Watcher:
         watched = {
             name: tuple(map(str, keys))
             for name, keys in self._reading.items()
-            if name != _CRD_SUBSCRIPTION
+            if name != CRD_SUBSCRIPTION
         }
-        sampled.pop(_CRD_SUBSCRIPTION, None)
+        sampled.pop(CRD_SUBSCRIPTION, None)
         requests = sum(stream.total_requests() for stream in self._streams.values())
         elapsed = self._clock.monotonic() - started
         return Started(watched, sampled, self._unverified(), elapsed, requests)
@@ -143,25 +146,31 @@ class Watcher:
             timeout_sec: Seconds after which what is not reached is given up, > 0.
         """
         started = self._clock.monotonic()
-        streams = self._all_streams()
-        results = run_fences(list(streams.values()), self._context, timeout_sec, self._stopping)
+        deadline = started + timeout_sec
+        streams: dict[StreamKey, WatchStream] = {}
+        results: list[StreamFence] = []
+        # A kind that appeared before now gets its stream while its definition is being fenced.
+        while new := {k: s for k, s in self._all_streams().items() if k not in streams}:
+            left = max(0.1, deadline - self._clock.monotonic())
+            streams.update(new)
+            results += run_fences(list(new.values()), self._context, left, self._stopping)
         changed = self._look_again(streams)
         fenced: dict[str, StreamFence] = {}
         for (key, stream), result in zip(streams.items(), results, strict=True):
             why = changed.get(key)
-            final = result
-            if why is not None:
-                final = StreamFence(
-                    result.stream, False, result.rv, why, result.elapsed_sec, result.requests
-                )
+            final = result if why is None else replace(result, passed=False, how=why)
             fenced[str(key)] = final
             if not final.passed:
                 self._tell_unfenced(key, stream, final)
+        uncertain = self._uncertain_kinds()
         self._settle()
         with self._lock:
-            reading = {name: tuple(map(str, keys)) for name, keys in self._reading.items()}
+            reading = {
+                name: tuple(str(key) for key in keys if key in streams)
+                for name, keys in self._reading.items()
+            }
         elapsed = self._clock.monotonic() - started
-        return FenceResult(fenced, reading, self._judge.failure, elapsed)
+        return FenceResult(fenced, reading, uncertain, self._judge.failure, elapsed)
 
     def again(self, subscription: str) -> None:
         """Show the newest judged state of a subscription once more (origin ``again``)."""
@@ -182,6 +191,9 @@ class Watcher:
         self._stopping.set()
         streams = self._all_streams().values()
         for stream in streams:
+            pending = stream.pending()
+            if pending is not None:
+                self._judge.gap(stream.key, pending)
             stream.stop()
         self._keeper.stop(deadline - self._clock.monotonic())
         ended = [stream.join(deadline - self._clock.monotonic()) for stream in streams]
@@ -195,7 +207,7 @@ class Watcher:
             return []
         kinds = frozenset(query.kind for item in self._absent for query in item.queries)
         self._appearing = AppearingKinds(kinds)
-        return [Subscription(_CRD_SUBSCRIPTION, (CRD_QUERY,))]
+        return [Subscription(CRD_SUBSCRIPTION, (CRD_QUERY,))]
 
     def _open(self, baseline: Baseline) -> dict[str, str]:
         """Open every watch; return the subscriptions for which that is refused, and why."""
@@ -252,13 +264,13 @@ class Watcher:
 
     def _begin_absent(self, sampled: Mapping[str, str]) -> dict[str, str]:
         """Show the subscriptions whose kind does not exist that they match nothing."""
-        if _CRD_SUBSCRIPTION in sampled:
-            why = f"its kind may appear, and {sampled[_CRD_SUBSCRIPTION]}"
+        if CRD_SUBSCRIPTION in sampled:
+            why = f"its kind may appear, and {sampled[CRD_SUBSCRIPTION]}"
             absent, self._absent = self._absent, ()
             return {item.id: why for item in absent}
         now = self._clock.monotonic()
         with self._lock:
-            keys = self._reading.get(_CRD_SUBSCRIPTION, ())
+            keys = self._reading.get(CRD_SUBSCRIPTION, ())
             self._reading.update({item.id: keys for item in self._absent})
         for item in self._absent:
             self._judge.show(item.id, Tables(item.queries), StateInfo(0, now, "baseline"))
@@ -318,6 +330,32 @@ class Watcher:
             return {key: why for key, why in changes.items() if why is not None}
         return dict.fromkeys(streams, trouble)
 
+    def _uncertain_kinds(self) -> dict[str, str]:
+        """Return the subscriptions whose kind may have appeared in a way that is not watched."""
+        waiting = self._appearing.waiting()
+        if not waiting or not self._absent:
+            return {}
+        found = self._discovery.resolve_all(waiting, REQUEST_TIMEOUT_SEC, fresh=True)
+        uncertain: dict[str, str] = {}
+        for item in self._absent:
+            kind = item.queries[0].kind
+            answer = found.get(kind)
+            if isinstance(answer, Unreadable):
+                uncertain[item.id] = answer.reason
+            elif isinstance(answer, ApiResource) and not self._by_definition(answer):
+                uncertain[item.id] = f"{answer} has appeared without a CustomResourceDefinition"
+        for name, why in uncertain.items():
+            gap = Gap("kinds", 1, why, 0, None, self._started_at, None, False, "not closed")
+            self._judge.tell(name, gap)
+        return uncertain
+
+    def _by_definition(self, resource: ApiResource) -> bool:
+        """Return whether a CustomResourceDefinition is behind a kind: then its stream tells."""
+        try:
+            return resource in read_facts(self._client, [resource], REQUEST_TIMEOUT_SEC).schemas
+        except ClusterError:
+            return False
+
     def _tell_unfenced(self, key: StreamKey, stream: WatchStream, result: StreamFence) -> None:
         gap = stream.pending()
         if gap is None:
@@ -344,32 +382,6 @@ class Watcher:
     def _all_streams(self) -> dict[StreamKey, WatchStream]:
         with self._lock:
             return dict(self._streams)
-
-
-class _Front:
-    """Keeps what is internal from the listener."""
-
-    def __init__(
-        self,
-        listener: Listener,
-        crds_moved: Callable[[View, StateInfo], None],
-        crd_gap: Callable[[Gap], None],
-    ) -> None:
-        self._listener = listener
-        self._crds_moved = crds_moved
-        self._crd_gap = crd_gap
-
-    def on_state(self, subscription: str, view: View, state: StateInfo) -> None:
-        if subscription == _CRD_SUBSCRIPTION:
-            self._crds_moved(view, state)
-        else:
-            self._listener.on_state(subscription, view, state)
-
-    def on_gap(self, subscription: str, gap: Gap) -> None:
-        if subscription == _CRD_SUBSCRIPTION:
-            self._crd_gap(gap)
-        else:
-            self._listener.on_gap(subscription, gap)
 
 
 def _require_sound(subscriptions: Sequence[Subscription]) -> None:
