@@ -98,9 +98,7 @@ def _union(left: Fields | None, right: Fields | None) -> Fields | None:
     if left is None or right is None:
         return None
     every = sorted(set(left) | set(right))
-    return tuple(
-        path for path in every if not any(path[: len(o)] == o for o in every if o != path)
-    )
+    return tuple(path for path in every if not any(path[: len(o)] == o for o in every if o != path))
 
 
 def fields_as_json(fields: Fields | None) -> JsonValue:
@@ -112,16 +110,16 @@ def fields_from_json(value: JsonValue) -> Fields | None:
     """Return parts as they were written down.
 
     Raises:
-        ValueError: These are none.
+        TypeError: These are none.
     """
     if value is None:
         return None
     if not isinstance(value, list):
-        raise ValueError("the parts of an object are a list")
+        raise TypeError("the parts of an object are a list")
     paths: list[tuple[str, ...]] = []
     for item in value:
         names = [name for name in item if isinstance(name, str)] if isinstance(item, list) else []
         if not names or not isinstance(item, list) or len(names) != len(item):
-            raise ValueError("a part of an object is a list of names")
+            raise TypeError("a part of an object is a list of names")
         paths.append(tuple(names))
     return tuple(paths)

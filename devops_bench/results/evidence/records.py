@@ -214,8 +214,9 @@ class Fenced:
 class Marked:
     """A moment that windows and phases are bounded by.
 
-    ``window_begin`` (detail ``reset``: the newest judgement of every entry is the first of its
-    window), ``turn_ending``/``run_ending`` (the agent, or the post-run phase, is done: what is
+    ``window_begin`` (the newest judgement of every safeguard in hold mode is the first of its
+    window, and what was there before is forgotten; it comes twice, the last one counts),
+    ``turn_ending``/``run_ending`` (the agent, or the post-run phase, is done: what is
     judged from here on belongs to the window only if a fence says so), ``turn_end``/``run_end``,
     ``converge_begin``/``converge_end``, ``soak_begin``/``soak_end``, ``assert``,
     ``entry_finished`` (sampled to the end of its window), ``closed`` and ``cut_short`` (detail

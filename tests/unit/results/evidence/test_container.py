@@ -15,7 +15,9 @@ from devops_bench.core.json import JsonObject
 from devops_bench.results.evidence.container import Ending, LineFile, read_lines
 
 LINES = st.lists(
-    st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=60), min_size=1),
+    st.dictionaries(
+        st.text(max_size=5), st.integers(-(2**63), 2**63 - 1) | st.text(max_size=60), min_size=1
+    ),
     max_size=12,
 )
 
