@@ -103,7 +103,9 @@ READINGS = (
     | st.text(max_size=9).map(Unreadable)
 )
 RECORDS: st.SearchStrategy[EvidenceRecord] = st.one_of(
-    st.builds(Step, WATCHES, st.text(max_size=9), st.integers(1), SECONDS, ORIGINS, UPDATES),
+    st.builds(
+        Step, WATCHES, st.text(max_size=9), st.integers(1, 2**63 - 1), SECONDS, ORIGINS, UPDATES
+    ),
     st.builds(
         Sampled,
         st.just("it"),
