@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.evalharness.book import BaselineFailure, ObservationBook, OnSample
@@ -287,14 +286,14 @@ def _of_scope(entries: Iterable[VerificationEntry], scope: HoldScope) -> list[Ve
 
 def _sampled(entry: VerificationEntry, why: str) -> Method:
     interval = entry.hold_poll_interval_sec or _default_poll_interval()
-    return replace(Method.of(entry, "sampled", interval), why_sampled=why)
+    return Method.of(entry, "sampled", interval).because(why)
 
 
 def _method(entry: VerificationEntry, assignment: Assignment) -> Method:
     streams = assignment.watched.get(entry.name)
     if streams is None:
         return _sampled(entry, assignment.sampled.get(entry.name, "there is no watcher"))
-    return replace(Method.of(entry, "watched"), streams=streams)
+    return Method.of(entry, "watched").watching(streams)
 
 
 def _subscribed(name: str, method: Method) -> Subscribed:

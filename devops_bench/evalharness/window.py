@@ -44,6 +44,14 @@ class Method:
         accepts = entry.coverage == "best_effort"
         return cls(mode, interval_sec, scope=entry.hold_scope, accepts_gaps=accepts)
 
+    def because(self, why: str) -> Method:
+        """Return the same with why it is not watched."""
+        return replace(self, why_sampled=why)
+
+    def watching(self, streams: tuple[str, ...]) -> Method:
+        """Return the same with what is watched."""
+        return replace(self, streams=streams)
+
 
 class _State(NamedTuple):
     result: VerificationResult
