@@ -30,6 +30,7 @@ FEW_REVISIONS: Final = 2
 """So many revisions are read by exact LISTs: no more requests than a watch, and no waiting."""
 _FEW_OBJECTS: Final = 4_000
 _GRACE_SEC: Final = 1.0
+_LOOK_SEC: Final = 0.25
 _LONGEST_ANSWER_SEC: Final = 10.0
 
 _WITHOUT_BOOKMARKS: Final = frozenset({("", "events"), ("events.k8s.io", "events")})
@@ -174,9 +175,13 @@ class Fence:
 
     def _whole(self) -> bool:
         """Wait until the stream is whole, which is when every hole was told of."""
-        self._stream.hurry()
-        left = self._deadline - self._context.clock.monotonic()
-        return self._context.clock.wait(self._stream.opened, max(0.0, left))
+        while True:
+            self._stream.hurry()
+            left = self._deadline - self._context.clock.monotonic()
+            if self._context.clock.wait(self._stream.opened, max(0.0, min(_LOOK_SEC, left))):
+                return True
+            if left <= 0.0 or self._stopping.is_set():
+                return False
 
     def _confirmed(self, how: str) -> str | None:
         """Wait until the judge has judged what was queued; it then calls back."""

@@ -47,11 +47,13 @@ class Facts:
         cluster: The uid of the namespace ``kube-system``; ``None`` where it may not be read.
         served: By ``group/version``; ``None`` where APIServices may not be read.
         schemas: By resource, what the schema of a custom kind is; built-in kinds are not in it.
+        requests: How many requests it took.
     """
 
     cluster: str | None
     served: Mapping[str, Served] | None
     schemas: Mapping[ApiResource, JsonValue]
+    requests: int
 
 
 def read_facts(client: ApiClient, resources: Iterable[ApiResource], timeout_sec: float) -> Facts:
@@ -76,7 +78,7 @@ def read_facts(client: ApiClient, resources: Iterable[ApiResource], timeout_sec:
             crd = _get(client, f"{_CRDS}/{resource.resource}.{resource.group}", timeout_sec)
             schemas[resource] = None if crd is None else _schema(crd, resource.version)
     cluster = None if namespace is None else KubeObject(namespace).uid
-    return Facts(cluster, served, schemas)
+    return Facts(cluster, served, schemas, 2 + len(schemas))
 
 
 def difference(before: Facts, now: Facts, resource: ApiResource) -> str | None:

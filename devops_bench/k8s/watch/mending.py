@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from devops_bench.k8s.watch.connection import Connection
 from devops_bench.k8s.watch.context import StreamContext
@@ -20,6 +19,7 @@ def read_again(
     held: Held,
     new_schema: bool,
     query: Mapping[str, str],
+    tell: Callable[[Hole], None],
 ) -> Repaired:
     """Read what a stream has missed by exact LISTs.
 
@@ -31,12 +31,14 @@ def read_again(
         new_schema: Whether stored objects are read differently than before, because the
             CustomResourceDefinition was changed.
         query: More query parameters of every LIST.
+        tell: Is told of what stays unknown before the state behind it is judged: another try after
+            a failure starts from that state and would not know.
 
     Raises:
         ApiError: A LIST failed; what was handed to the judge until then counts.
         ApiUnavailableError: Likewise.
     """
-    emit = _Emit(context.judge, key, context.clock.monotonic)
+    emit = _Emit(context.judge, key, context.clock.monotonic, tell)
     if new_schema:
         # Named objects prove nothing by their version now, and a write of before the change cannot
         # be read as it was.
@@ -44,34 +46,42 @@ def read_again(
         held = Held(held.rv, None)
     monotonic = context.clock.monotonic
     repair = Repair(connection, key.path, held, emit, context.limits, monotonic, query)
-    repaired = repair.run()
-    if not emit.wrote:
-        return repaired
-    why = "objects were written while the schema of their CustomResourceDefinition changed"
-    hole = Hole(held.rv, repaired.rv, why)
-    return replace(repaired, holes=(*repaired.holes, hole))
+    return repair.run()
 
 
 class _Emit:
     """Hands repaired states to the judge."""
 
-    def __init__(self, judge: Judge, key: StreamKey, monotonic: Callable[[], float]) -> None:
-        self.wrote = False
+    def __init__(
+        self,
+        judge: Judge,
+        key: StreamKey,
+        monotonic: Callable[[], float],
+        tell: Callable[[Hole], None],
+    ) -> None:
+        self._tell = tell
+        self._from_rv = 0
         self._judge = judge
         self._key = key
         self._monotonic = monotonic
         self._expected: frozenset[tuple[str, str]] | None = None
 
     def expect_no_write(self, listing: ObjectList) -> None:
-        """Note in :attr:`wrote` whether any state differs in what was written from this one."""
+        """Tell of a hole as soon as a state differs from this one in what was written."""
         self._expected = _versions(listing)
+        self._from_rv = listing.rv
 
     def known(self, listing: ObjectList) -> None:
+        """Judge a state."""
         if self._expected is not None and _versions(listing) != self._expected:
-            self.wrote = True
+            why = "objects were written while the schema of their CustomResourceDefinition changed"
+            self._tell(Hole(self._from_rv, listing.rv, why))
+            self._expected = None
         self._judge.listed(self._key, listing, self._monotonic())
 
-    def behind_hole(self, listing: ObjectList) -> None:
+    def behind_hole(self, listing: ObjectList, hole: Hole) -> None:
+        """Judge a state behind a hole."""
+        self._tell(hole)
         self._judge.jumped(self._key, listing, self._monotonic())
 
 

@@ -66,8 +66,11 @@ class Emit(Protocol):
         """Take a state that follows the one before without a hole."""
         ...
 
-    def behind_hole(self, listing: ObjectList) -> None:
-        """Take a state behind revisions that are not known."""
+    def behind_hole(self, listing: ObjectList, hole: Hole) -> None:
+        """Take a state behind revisions that are not known.
+
+        It counts from now on, even if the repair fails later: so does the hole.
+        """
         ...
 
 
@@ -119,6 +122,19 @@ def read_exact(
     return listing
 
 
+def require_not_older(server_rv: int, held_rv: int) -> None:
+    """Make sure that a server still has what it had sent; a watch would not tell.
+
+    Raises:
+        VersionsWentBackError: It does not.
+    """
+    if server_rv < held_rv:
+        raise VersionsWentBackError(
+            f"the server is at resourceVersion {server_rv}, but had sent {held_rv}: "
+            "its history is not the one that was watched"
+        )
+
+
 class Repair:
     """Reads everything between what is held and now.
 
@@ -163,11 +179,7 @@ class Repair:
             VersionsWentBackError: The server does not have what it had sent before.
         """
         newest = read_list(self._connection, self._path, self._query)
-        if newest.rv < self._held.rv:
-            raise VersionsWentBackError(
-                f"the server is at resourceVersion {newest.rv}, but had sent {self._held.rv}: "
-                "its history is not the one that was watched"
-            )
+        require_not_older(newest.rv, self._held.rv)
         if newest.rv > self._held.rv:
             try:
                 self._between(self._held.named, newest)
@@ -238,8 +250,9 @@ class Repair:
         self._done_rv = listing.rv
 
     def _skip_to(self, listing: ObjectList, why: str) -> None:
-        self._holes.append(Hole(self._done_rv, listing.rv, why))
-        self._emit.behind_hole(listing)
+        hole = Hole(self._done_rv, listing.rv, why)
+        self._holes.append(hole)
+        self._emit.behind_hole(listing, hole)
         self._done_rv = listing.rv
 
     def _unchanged(self, named: Mapping[Key, tuple[str, str]] | None, listing: ObjectList) -> bool:

@@ -26,11 +26,13 @@ from devops_bench.k8s.watch.repair import (
     read_exact,
     read_list,
     read_version,
+    require_not_older,
 )
 from devops_bench.k8s.watch.types import Held, Source, StreamKey
 
 log = structlog.get_logger(__name__)
 
+_EMPTY_WATCH_SEC: Final = 1.0
 WATCH_SEC: Final = 3_600
 """Streams are kept as long as possible: an open one outlives the right to open it again."""
 
@@ -76,6 +78,8 @@ class WatchStream:
         self._whole_at = 0.0
         self._garbled_rv: int | None = None
         self._repair_first = False
+        self._backoff = Backoff()
+        self._has_holes = False
         self._thread = threading.Thread(target=self._run, name=f"watch {key}", daemon=True)
 
     def baseline(self) -> ObjectList:
@@ -271,9 +275,13 @@ class WatchStream:
             cause = self.trouble
         if self._pending is None:
             self._begin_gap(cause, held.rv)
-        backoff = Backoff()
-        quiet_end = source is not None and source.rv == 0 and source.failure is None
-        delay = backoff.next() if quiet_end else 0.0
+        backoff = self._backoff
+        if source is None or source.rv > 0:
+            backoff.reset()
+            delay = 0.0
+        else:
+            # It was opened and brought nothing: a server that does only that is not to be hammered.
+            delay = min(_EMPTY_WATCH_SEC, backoff.next())
         log.info("watch_gap", stream=str(self.key), cause=cause, from_rv=held.rv)
         while not self.stopping.is_set():
             self._context.clock.wait(self._wake, delay)
@@ -316,13 +324,19 @@ class WatchStream:
             self.trouble = changed
             return False
         held = self._context.judge.held(self.key)
+        require_not_older(read_version(connection, self.key.path), held.rv)
         repaired: Repaired | None = None
         new_schema = schema_changed(self._facts, facts, self.key.resource)
         if stale or new_schema:
             repaired = read_again(
-                self._context, self.key, connection, held, new_schema, self._query
+                self._context,
+                self.key,
+                connection,
+                held,
+                new_schema,
+                self._query,
+                self._tell_hole,
             )
-            self._note_holes(repaired.holes)
             self._facts = facts
         self._open(connection, held.rv if repaired is None else repaired.rv)
         changed = difference(self._facts, self._read_facts(), self.key.resource)
@@ -349,18 +363,18 @@ class WatchStream:
         self.trouble = cause
         self._pending = self.new_gap(cause, rv, None, "")
 
-    def _note_holes(self, holes: tuple[Hole, ...]) -> None:
+    def _tell_hole(self, hole: Hole) -> None:
         """Tell of what stays unknown, whatever comes after."""
-        for hole in holes:
-            cause = self._pending.cause if self._pending is not None else "unknown"
-            how = f"not closed: {hole.why}"
-            gap = self.new_gap(cause, hole.from_rv, hole.to_rv, how)
-            self._context.judge.gap(self.key, gap)
+        self._has_holes = True
+        cause = self._pending.cause if self._pending is not None else self.trouble
+        gap = self.new_gap(cause, hole.from_rv, hole.to_rv, f"not closed: {hole.why}")
+        self._context.judge.gap(self.key, gap)
 
     def _end_gap(self, held: Held, repaired: Repaired | None) -> None:
         pending = self._pending
         self._pending = None
         self.trouble = ""
+        has_holes, self._has_holes = self._has_holes, False
         now = self._context.clock.monotonic()
         if pending is not None:
             how = f"closed: the watch goes on from resourceVersion {held.rv}"
@@ -371,7 +385,7 @@ class WatchStream:
                     f"closed: read again up to resourceVersion {to_rv} "
                     f"by {repaired.requests} exact LISTs"
                 )
-                if repaired.holes:
+                if has_holes:
                     how += ", except for what is told of as a gap of its own"
             gap = replace(pending, to_rv=to_rv, to_sec=now, closed=True, how=how)
             self._context.judge.gap(self.key, gap)
@@ -380,8 +394,9 @@ class WatchStream:
         self.opened.set()
 
     def _read_facts(self) -> Facts:
-        self.requests += 2
-        return read_facts(self._context.client, [self.key.resource], REQUEST_TIMEOUT_SEC)
+        facts = read_facts(self._context.client, [self.key.resource], REQUEST_TIMEOUT_SEC)
+        self.requests += facts.requests
+        return facts
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None

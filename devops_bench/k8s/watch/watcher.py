@@ -79,10 +79,11 @@ class Watcher:
         self._context = StreamContext(client, self._judge, clock, self._options.limits)
         self._streams: dict[StreamKey, WatchStream] = {}
         self._reading: dict[str, tuple[StreamKey, ...]] = {}
-        self._facts = Facts(None, None, {})
+        self._facts = Facts(None, None, {}, 0)
         self._appearing = AppearingKinds(frozenset())
         self._absent: tuple[Subscription, ...] = ()
         self._started_at = 0.0
+        self._fact_requests = 0
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._keeper = Housekeeper(self._all_streams, self._context, self._options.quiet_sec)
@@ -108,7 +109,7 @@ class Watcher:
         kinds = [query.kind for item in subscriptions for query in item.queries]
         resolved: Resolved = self._discovery.resolve_all([*kinds, CRD_QUERY.kind], timeout_sec)
         resources = [item for item in resolved.values() if isinstance(item, ApiResource)]
-        self._facts = read_facts(self._client, resources, REQUEST_TIMEOUT_SEC)
+        self._facts = self._read_facts(resources)
         wanted = [*subscriptions, *self._crd_subscription(subscriptions, resolved)]
 
         def make_stream(key: StreamKey, plan: Plan) -> WatchStream:
@@ -133,9 +134,8 @@ class Watcher:
             if name != CRD_SUBSCRIPTION
         }
         sampled.pop(CRD_SUBSCRIPTION, None)
-        requests = sum(stream.total_requests() for stream in self._streams.values())
         elapsed = self._clock.monotonic() - started
-        return Started(watched, sampled, self._unverified(), elapsed, requests)
+        return Started(watched, sampled, self._unverified(), elapsed, self.requests())
 
     def fence(self, timeout_sec: float) -> FenceResult:
         """Make sure that everything up to now was judged.
@@ -177,9 +177,9 @@ class Watcher:
         self._judge.again(subscription)
 
     def requests(self) -> int:
-        """Return how many requests the streams and their upkeep have cost until now."""
+        """Return how many requests were sent until now, without discovery and fences."""
         streams = sum(stream.total_requests() for stream in self._all_streams().values())
-        return streams + self._keeper.requests
+        return streams + self._keeper.requests + self._fact_requests
 
     def stop(self, timeout_sec: float = 5.0) -> bool:
         """End everything. Safe to call twice, and without a start.
@@ -322,7 +322,7 @@ class Watcher:
             self._clock.wait(self._stopping, delay)
             try:
                 resources = [key.resource for key in streams]
-                now = read_facts(self._client, resources, REQUEST_TIMEOUT_SEC)
+                now = self._read_facts(resources)
             except ClusterError as exc:
                 trouble = f"whether it is still the same could not be read: {exc}"
                 continue
@@ -352,7 +352,7 @@ class Watcher:
     def _by_definition(self, resource: ApiResource) -> bool:
         """Return whether a CustomResourceDefinition is behind a kind: then its stream tells."""
         try:
-            return resource in read_facts(self._client, [resource], REQUEST_TIMEOUT_SEC).schemas
+            return resource in self._read_facts([resource]).schemas
         except ClusterError:
             return False
 
@@ -378,6 +378,11 @@ class Watcher:
         if self._facts.served is None:
             missing.append("who serves which kind (APIServices) may not be read")
         return tuple(missing)
+
+    def _read_facts(self, resources: Sequence[ApiResource]) -> Facts:
+        facts = read_facts(self._client, resources, REQUEST_TIMEOUT_SEC)
+        self._fact_requests += facts.requests
+        return facts
 
     def _all_streams(self) -> dict[StreamKey, WatchStream]:
         with self._lock:

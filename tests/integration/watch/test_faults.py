@@ -399,25 +399,25 @@ def test_a_new_namespace_inside_a_gap_is_found_too(at: Bench) -> None:
     assert notes.open_gaps("it") == []
 
 
-def test_a_thousand_states_in_a_burst_are_all_shown(at: Bench) -> None:
+def test_ten_thousand_states_in_a_burst_are_all_shown(at: Bench) -> None:
     at.put("0", name="it")
     watcher, notes, _ = at.watch(several(at))
 
     def write(worker: int) -> None:
-        for number in range(250):
+        for number in range(1_250):
             at.put(str(number), name=f"w{worker}")
 
-    writers = [threading.Thread(target=write, args=(worker,)) for worker in range(4)]
+    writers = [threading.Thread(target=write, args=(worker,)) for worker in range(8)]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
     assert watcher.fence(60).why_not("it") is None
-    for worker in range(4):
+    for worker in range(8):
         shown = [
             seen.values[0][f"w{worker}"]
             for seen in notes.states["it"]
             if f"w{worker}" in seen.values[0]
         ]
         ordered = [value for value, _ in itertools.groupby(shown)]
-        assert ordered == [str(number) for number in range(250)]
+        assert ordered == [str(number) for number in range(1_250)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,12 +22,12 @@ class Held:
 
     def __init__(self, at: Bench) -> None:
         self.over = False
-        self.expired = ""
+        self.expired = 0
         at.proxy.on_request = self
 
     def __call__(self, request: Request) -> Answer | None:
         if self.over:
-            old = request.watch and request.query.get("resourceVersion") == self.expired
+            old = request.watch and int(request.query["resourceVersion"]) < self.expired
             return Answer(410) if old else None
         return Answer(503)
 
@@ -96,21 +97,48 @@ def test_what_is_compacted_stays_a_gap(at: Bench) -> None:
     assert notes.values("it")[-1] == "good"
 
 
+def test_a_hole_is_told_of_even_if_reading_on_behind_it_fails(at: Bench) -> None:
+    at.put("good")
+    watcher, notes, _ = at.watch(everything(at))
+    Held(at)
+    for relay in at.proxy.open_watches("configmaps"):
+        relay.cut()
+    at.put("bad")
+    newest = at.put("middle")
+    at.plane.compact(newest)
+    at.plane.kill_api()
+    at.plane.start_api()
+    for number in range(20):
+        at.put(f"good{number}")
+    exact = itertools.count()
+
+    def on_request(request: Request) -> Answer | None:
+        is_exact = request.query.get("resourceVersionMatch") == "Exact"
+        return Answer(503) if is_exact and next(exact) == 12 else None
+
+    at.proxy.on_request = on_request
+    watcher.fence(60)
+    assert next(exact) > 13, "the repair was not broken off and tried again"
+    assert any("compacted" in gap.how for gap in notes.open_gaps("it"))
+    assert notes.values("it")[-1] == "good19"
+
+
 def test_what_is_not_compacted_is_still_read(at: Bench) -> None:
     at.put("good")
     watcher, notes, _ = at.watch(everything(at))
     held = Held(at)
     at.plane.kill_api()
     at.plane.start_api()
-    middle = at.put("middle")
-    at.plane.compact(middle)
+    at.put("lost")
+    # What a compaction names is the oldest state that is kept.
+    at.plane.compact(at.put("kept"))
     at.plane.kill_api()
     at.plane.start_api()
     at.put("bad")
     at.put("good")
     held.over = True
     watcher.fence(60)
-    assert "bad" in notes.values("it")
+    assert notes.values("it") == ["good", "kept", "bad", "good"]
     assert len(notes.open_gaps("it")) == 1
 
 
@@ -128,7 +156,7 @@ def test_named_objects_that_were_not_written_need_no_history(at: Bench) -> None:
 
 
 def test_a_gap_over_the_bound_stays_open_and_says_so(at: Bench) -> None:
-    start = at.put("good")
+    at.put("good")
     limits = RepairLimits(requests=5)
     watcher, notes, _ = at.watch(everything(at), options=WatchOptions(limits=limits))
     held = Held(at)
@@ -136,9 +164,8 @@ def test_a_gap_over_the_bound_stays_open_and_says_so(at: Bench) -> None:
     at.plane.start_api()
     at.put("bad")
     for number in range(20):
-        at.put(f"good{number}")
-    # This server still knows the old version; one with a shorter memory would not.
-    held.expired = str(start)
+        # This server still knows the old versions; one with a shorter memory would not.
+        held.expired = at.put(f"good{number}")
     held.over = True
     watcher.fence(60)
     check_nothing_is_hidden(notes)
