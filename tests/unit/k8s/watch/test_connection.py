@@ -91,29 +91,40 @@ def test_an_end_that_is_not_between_two_lines_is_an_error(tail: bytes) -> None:
 
 def test_an_error_status_keeps_what_the_server_says() -> None:
     body = b'{"kind":"Status","reason":"TooManyRequests","message":"slow down"}'
-    with answering(plain(body, "429 Too Many", "Retry-After: 7\r\n")) as (connection, _):
-        with pytest.raises(ApiError, match="slow down") as raised:
-            list(connection.watch("/x", {}))
+    answer = plain(body, "429 Too Many", "Retry-After: 7\r\n")
+    with (
+        answering(answer) as (connection, _),
+        pytest.raises(ApiError, match="slow down") as raised,
+    ):
+        list(connection.watch("/x", {}))
     error = raised.value
     assert (error.status, error.reason, error.retry_after_sec) == (429, "TooManyRequests", 7.0)
 
 
 def test_an_error_page_that_is_not_json_is_shown() -> None:
-    with answering(plain(b"<h1>Bad gateway</h1>", "502 Bad")) as (connection, _):
-        with pytest.raises(ApiError, match="Bad gateway"):
-            connection.list("/x")
+    answer = plain(b"<h1>Bad gateway</h1>", "502 Bad")
+    with answering(answer) as (connection, _), pytest.raises(ApiError, match="Bad gateway"):
+        connection.list("/x")
 
 
 def test_a_reader_that_waits_is_ended_from_another_thread() -> None:
-    hold = threading.Event()
-    with answering(HEAD, then=lambda _: hold.wait(10) and None) as (connection, _):
+    opened: list[Connection] = []
+    ready, over = threading.Event(), threading.Event()
+
+    def close_from_here(_: socket.socket) -> None:
+        ready.wait(10)
+        opened[0].close_now()
+        over.wait(10)
+
+    with answering(HEAD, then=close_from_here) as (connection, _):
+        opened.append(connection)
         lines = connection.watch("/x", {})
-        threading.Timer(0.05, connection.close_now).start()
+        ready.set()
         with pytest.raises(ApiUnavailableError):
             next(lines)
-        hold.set()
         with pytest.raises(ApiUnavailableError):
             connection.list("/x")
+        over.set()
 
 
 def test_nobody_there_is_said() -> None:
