@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from devops_bench.cli.errors import printable, render_diagnostics, use_color
-from devops_bench.cli.progress import write_quietly
+from devops_bench.cli.errors import printable, render_diagnostics, use_color, write_quietly
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.recorded import LastRecorded, Rejudge
@@ -151,10 +150,12 @@ def _finish(request: CheckRequest, tried: list[Tried]) -> int:
     if request.as_json:
         entries = [tried_json(one) for one in tried]
         indent = None if request.watch else 2
-        write_quietly(json.dumps({"exit_code": code, "entries": entries}, indent=indent) + "\n")
+        write_quietly(
+            json.dumps({"exit_code": code, "entries": entries}, indent=indent) + "\n", sys.stdout
+        )
     else:
         several = len({one.task_id for one in tried}) > 1
-        write_quietly("\n".join(_lines(tried, several=several)) + "\n")
+        write_quietly("\n".join(_lines(tried, several=several)) + "\n", sys.stdout)
     return code
 
 

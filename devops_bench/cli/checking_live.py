@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import queue
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from devops_bench.cli.errors import printable
-from devops_bench.cli.progress import write_quietly
+from devops_bench.cli.errors import printable, write_quietly
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.hold import _default_poll_interval
@@ -113,7 +113,7 @@ class Live:
                     continue
                 if news.gap is None:
                     newest[key] = seen
-                write_quietly(_line(news, as_json=as_json))
+                write_quietly(_line(news, as_json=as_json), sys.stdout)
         except KeyboardInterrupt:
             pass  # this is how it is meant to end
         return exit_code(status for status, _ in newest.values())

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
+
+import structlog
 
 from devops_bench.core.clock import Clock
 from devops_bench.evalharness.observation import HoldObservation
@@ -28,7 +29,7 @@ from devops_bench.results.evidence.records import (
 )
 from devops_bench.verification.result import VerificationResult
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 _T = TypeVar("_T")
 
@@ -323,4 +324,4 @@ class ObservationBook:
         try:
             self._on_sample(name, result, observation)
         except Exception:
-            log.exception("on_sample_failed entry=%s", name)
+            log.exception("monitor.listener_failed", entry=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from devops_bench.core.clock import Clock
+from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.feeds import FedState, Stream
 from devops_bench.evalharness.sampler import EntryRunner, Look, look_once
 from devops_bench.k8s.watch.gap import Gap
@@ -16,7 +17,7 @@ from devops_bench.results.evidence.records import (
     Sampled,
 )
 from devops_bench.verification.result import VerificationResult
-from devops_bench.verification.runner import SAMPLE_TIMEOUT_SEC, not_converged
+from devops_bench.verification.runner import SAMPLE_TIMEOUT_SEC, not_converged, time_to_end
 from devops_bench.verification.spec import VerificationEntry
 
 BESIDES_SEC = 5.0
@@ -25,8 +26,6 @@ BESIDES_SEC = 5.0
 _FIRST_PAUSE_SEC = 0.1
 _LONGEST_PAUSE_SEC = 1.0
 _PAUSE_FACTOR = 1.3
-_ROOM_FACTOR = 4.0
-_LEAST_ROOM_SEC = 0.5
 _LONGEST_WAIT_SEC = 0.5
 
 
@@ -75,7 +74,8 @@ class Converge:
         passed_at = self._wait(stream, deadline)
         ended = self._clock.monotonic() if passed_at is None else passed_at
         cancelled = self._cancel.is_set()
-        self._sink.record(Marked("converge_end", ended, name, {"cancelled": cancelled}))
+        how: JsonObject = {"passed": passed_at is not None, "cancelled": cancelled}
+        self._sink.record(Marked("converge_end", ended, name, how))
         return converged(self._last, passed=passed_at is not None, cancelled=cancelled).model_copy(
             update={"elapsed_time": max(0.0, ended - start)}
         )
@@ -83,11 +83,13 @@ class Converge:
     def _wait(self, stream: Stream | None, deadline: float) -> float | None:
         """Return when it passed, ``None`` if it did not."""
         pause = _FIRST_PAUSE_SEC
-        due = self._clock.monotonic() + (BESIDES_SEC if stream is not None else 0.0)
+        due_at_once = self._clock.monotonic()
+        due = due_at_once + (BESIDES_SEC if stream is not None else 0.0)
+        budget = deadline - due_at_once
         final = False
         while not self._cancel.is_set():
             now = self._clock.monotonic()
-            last_due = deadline - max(self._took * _ROOM_FACTOR, _LEAST_ROOM_SEC)
+            last_due = deadline - time_to_end(self._took, budget)
             if not final and now >= min(due, last_due):
                 final = now >= last_due and self._last is not None
                 passed_at = self._look(deadline)

@@ -8,9 +8,10 @@ by the same functions, and :func:`hold_verdict` judges both.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterable, Sequence
+
+import structlog
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.evalharness.book import BaselineFailure, ObservationBook, OnSample
@@ -49,7 +50,7 @@ __all__ = [
     "run_hold_window",
 ]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 DEFAULT_JOIN_TIMEOUT_SEC = 30.0
 """Enough for a sample at work and the last one after it, each at its own bound."""
@@ -235,7 +236,7 @@ class SafeguardMonitor:
             self._watch.stop(max(1.0, join_timeout_sec))
             unfinished = self._book.close(_UNFINISHED)
             if unfinished and self._started:
-                log.warning("samples_unfinished entries=%s", ", ".join(unfinished))
+                log.warning("monitor.samples_unfinished", entries=unfinished)
 
     def get_observations(self) -> dict[str, HoldObservation]:
         """Return what was observed so far, by entry name: a copy, all of one moment."""
@@ -250,7 +251,7 @@ class SafeguardMonitor:
         samplers.join(give_up_at - self._clock.monotonic() + _JOIN_SLACK_SEC)
         unfinished = self._book.cut_short(samplers.names, _UNFINISHED)
         if unfinished:
-            log.warning("samples_unfinished entries=%s", ", ".join(unfinished))
+            log.warning("monitor.samples_unfinished", entries=unfinished)
 
     def _sampler(self, entry: VerificationEntry, ending: threading.Event) -> Sampler:
         return Sampler(

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol, runtime_checkable
+
+import structlog
 
 from devops_bench.core.clock import Clock
 from devops_bench.evalharness.book import ObservationBook, Readings
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 HOLD_SAMPLE_TIMEOUT_SEC = 10.0
 """What one sample of a hold entry may take before it is an error."""
@@ -127,7 +128,7 @@ class Sampler:
             self._sample_until_the_end()
         except Exception:
             # The entry stays unfinished, and so is an error: nobody saw the rest of its window.
-            log.exception("sampler_failed entry=%s", self._entry.name)
+            log.exception("monitor.sampler_failed", entry=self._entry.name)
 
     def _sample_until_the_end(self) -> None:
         due = self._clock.monotonic()
@@ -205,5 +206,5 @@ class SamplerGroup:
                 sampler.join(self._give_up_at - self._clock.monotonic())
         except Exception:
             # Whatever has no sampler stays unfinished, and so is an error.
-            log.exception("safeguard_monitor_failed")
+            log.exception("monitor.failed")
             self._ending.wait()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
+
+import structlog
 
 from devops_bench.core.clock import Clock
 from devops_bench.core.errors import ClusterError
@@ -21,7 +22,7 @@ from devops_bench.verification.combinators import judge, leaves_of, queries_of
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 FENCE_TIMEOUT_SEC = 15.0
 """What a fence may take before it counts as not reached."""
@@ -145,7 +146,7 @@ class EntryWatch:
         try:
             return watch.fence(timeout_sec)
         except Exception as exc:
-            log.exception("fence_failed")
+            log.exception("watch.fence_failed")
             return _no_fence(f"the fence failed: {type(exc).__name__}: {exc}")
 
     def again(self, name: str) -> None:
@@ -166,17 +167,18 @@ class EntryWatch:
         """Return what is watched, or why nothing is."""
         deadline = self._clock.monotonic() + timeout_sec
         pause, why = threading.Event(), "there was no time"
-        for _ in range(_START_TRIES):
+        for attempt in range(_START_TRIES):
             left = deadline - self._clock.monotonic()
             if left <= 0 or self._stopped:
                 break
             watch = factory(self._listener, self._recorder, self._clock)
+            again = False
             try:
                 started = watch.start(subscriptions, left)
             except ClusterError as exc:
-                why = f"the watcher could not be started: {exc}"
+                why, again = f"the watcher could not be started: {exc}", True
             except Exception as exc:
-                log.exception("watch_start_failed")
+                log.exception("watch.start_failed")
                 why = f"the watcher could not be started: {type(exc).__name__}: {exc}"
             else:
                 with self._lock:
@@ -184,6 +186,8 @@ class EntryWatch:
                         self._watch = watch
                         return started
             _stop(watch, 1.0)
+            if not again or attempt == _START_TRIES - 1:
+                break
             self._clock.wait(pause, min(_RETRY_SEC, max(0.0, left)))
         return why
 
@@ -197,9 +201,9 @@ def _stop(watch: Watch | None, timeout_sec: float) -> None:
         return
     try:
         if not watch.stop(max(0.1, timeout_sec)):
-            log.warning("watch_not_stopped")
+            log.warning("watch.not_stopped")
     except Exception:
-        log.exception("watch_stop_failed")
+        log.exception("watch.stop_failed")
 
 
 class _StepRecorder:
@@ -229,7 +233,7 @@ class _JudgingListener:
         try:
             result = judge(self._checks[subscription], view)
         except Exception as exc:
-            log.warning("judge_failed entry=%s", subscription, exc_info=True)
+            log.warning("watch.judge_failed", entry=subscription, exc_info=True)
             result = VerificationResult.errored(f"the check broke: {type(exc).__name__}: {exc}")
         self._on_state(subscription, result, state)
 
