@@ -55,6 +55,15 @@ class Facts:
     schemas: Mapping[ApiResource, JsonValue]
     requests: int
 
+    def unverified(self) -> tuple[str, ...]:
+        """Return what may not be read, so that a change of it would not be noticed."""
+        missing = []
+        if self.cluster is None:
+            missing.append("the uid of the namespace kube-system may not be read")
+        if self.served is None:
+            missing.append("who serves which kind (APIServices) may not be read")
+        return tuple(missing)
+
 
 def read_facts(client: ApiClient, resources: Iterable[ApiResource], timeout_sec: float) -> Facts:
     """Look at what serves some kinds now.

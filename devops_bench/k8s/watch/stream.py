@@ -40,7 +40,7 @@ WATCH_SEC: Final = 3_600
 class WatchStream:
     """One stream, from its baseline to its end.
 
-    :meth:`baseline`, :meth:`exact` and :meth:`open` are called by the thread that starts the
+    :meth:`baseline`, :meth:`exact` and :meth:`try_open` are called by the thread that starts the
     watcher, in this order; then :meth:`start` hands the connection to the stream's own thread.
 
     Args:
@@ -108,29 +108,20 @@ class WatchStream:
             self._connection = self._context.connect()
         return read_exact(self._connection, self.key.path, rv)
 
-    def open(self, rv: int) -> None:
-        """Open the watch from a revision on.
-
-        Raises:
-            ApiError: The server answered with an error status.
-            ApiUnavailableError: It did not answer.
-        """
-        connection = self._connection or self._context.connect()
-        self._connection = connection
-        self._open(connection, rv)
-
     def try_open(self, rv: int, refusals: Collection[int]) -> str | None:
         """Open the watch; what fails for now is left to the stream's own thread.
 
         Args:
-            rv: As for :meth:`open`.
+            rv: The revision to go on from.
             refusals: HTTP status codes that no later try will change.
 
         Returns:
             Why it will never open; ``None`` if it is open or may open later (see :attr:`trouble`).
         """
         try:
-            self.open(rv)
+            connection = self._connection or self._context.connect()
+            self._connection = connection
+            self._open(connection, rv)
         except ApiError as exc:
             if exc.status in refusals:
                 return str(exc)

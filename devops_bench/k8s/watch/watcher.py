@@ -135,7 +135,7 @@ class Watcher:
         }
         sampled.pop(CRD_SUBSCRIPTION, None)
         elapsed = self._clock.monotonic() - started
-        return Started(watched, sampled, self._unverified(), elapsed, self.requests())
+        return Started(watched, sampled, self._facts.unverified(), elapsed, self.requests())
 
     def fence(self, timeout_sec: float) -> FenceResult:
         """Make sure that everything up to now was judged.
@@ -175,6 +175,10 @@ class Watcher:
     def again(self, subscription: str) -> None:
         """Show the newest judged state of a subscription once more (origin ``again``)."""
         self._judge.again(subscription)
+
+    def identity_requests(self) -> int:
+        """Return how many of :meth:`requests` looked whether what is read is still the same."""
+        return self._fact_requests
 
     def requests(self) -> int:
         """Return how many requests were sent until now, without discovery and fences."""
@@ -370,14 +374,6 @@ class Watcher:
         """Wait until the listener has been told everything."""
         with contextlib.suppress(ClusterError):  # the judge's failure is part of the result
             self._judge.ask(lambda: None)
-
-    def _unverified(self) -> tuple[str, ...]:
-        missing = []
-        if self._facts.cluster is None:
-            missing.append("the uid of the namespace kube-system may not be read")
-        if self._facts.served is None:
-            missing.append("who serves which kind (APIServices) may not be read")
-        return tuple(missing)
 
     def _read_facts(self, resources: Sequence[ApiResource]) -> Facts:
         facts = read_facts(self._client, resources, REQUEST_TIMEOUT_SEC)
