@@ -10,7 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from devops_bench.cli.errors import printable, render_diagnostics, use_color, write_quietly
+from devops_bench.cli.errors import (
+    printable,
+    render_diagnostics,
+    use_color,
+    write_quietly,
+)
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.recorded import LastRecorded, Rejudge

@@ -48,13 +48,13 @@ class _Job:
         entry: The entry.
         run: Judges it.
         give_up_at: When it counts as hung, on the clock's monotonic axis.
-        seen: Returns what a soak has seen so far, ``None`` for other modes.
+        seen: Returns what a soak has seen until a moment, ``None`` for other modes.
     """
 
     entry: VerificationEntry
     run: Callable[[], EntryOutcome]
     give_up_at: float
-    seen: Callable[[], HoldObservation] | None = None
+    seen: Callable[[float], HoldObservation] | None = None
 
 
 class PostRun:
@@ -176,9 +176,7 @@ class PostRun:
         self, entry: VerificationEntry, start: float, timeout_sec: float
     ) -> VerificationResult:
         if timeout_sec <= 0:
-            return VerificationResult.errored(
-                "the verification budget ran out before it was judged"
-            )
+            return self._not_judged(entry, "the verification budget ran out before it was judged")
         if entry.resolved_mode == "converge" and isinstance(self._runner, Looker):
             stream = self._feeds.stream(entry, min(OPEN_WAIT_SEC, timeout_sec / 4))
             converge = Converge(
@@ -196,6 +194,11 @@ class PostRun:
         self._sink.record(Sampled(entry.name, began, ended, look.readings, look.result))
         return look.result
 
+    def _not_judged(self, entry: VerificationEntry, reason: str) -> VerificationResult:
+        now = self._clock.monotonic()
+        self._sink.record(Marked("cut_short", now, entry.name, {"reason": reason}))
+        return VerificationResult.errored(reason)
+
     def _start(self, jobs: list[_Job]) -> dict[str, _Job]:
         for job in jobs:
             threading.Thread(
@@ -207,7 +210,7 @@ class PostRun:
         try:
             outcome = job.run()
         except Exception as exc:  # noqa: BLE001 - a check that raises was not observed: an error
-            outcome = VerificationResult.errored(f"the check raised {exc!r}")
+            outcome = self._not_judged(job.entry, f"the check raised {exc!r}")
         self._done.put((job.entry.name, outcome))
 
     def _collect(self, working: dict[str, _Job], *, until: set[str]) -> None:
@@ -235,7 +238,7 @@ class PostRun:
                 job.entry,
                 VerificationResult.errored(reason)
                 if job.seen is None
-                else replace(job.seen(), cut_short=reason),
+                else replace(job.seen(now), cut_short=reason),
             )
 
     def _record(self, entry: VerificationEntry, outcome: EntryOutcome) -> None:

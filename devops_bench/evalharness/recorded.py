@@ -11,8 +11,8 @@ from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.offline import same_kind
 from devops_bench.k8s.selectors import parse_selector
 from devops_bench.k8s.view import Matched, Reading, ResourceQuery, Unreadable, View
+from devops_bench.k8s.watch.tables import Key, Tables
 from devops_bench.k8s.watch.tables import Step as TableStep
-from devops_bench.k8s.watch.tables import Tables
 from devops_bench.results.evidence.projection import missing_fields
 from devops_bench.results.evidence.reader import Evidence
 from devops_bench.results.evidence.records import Sampled, Step, Subscribed, WatchName
@@ -95,7 +95,10 @@ class Rejudge:
         def judge_leaf(leaf: CheckNode) -> VerificationResult:
             return self._judge_leaf(leaf, view, old)
 
-        result = evaluate(self._check, judge_leaf)
+        try:
+            result = evaluate(self._check, judge_leaf)
+        except Exception as exc:  # noqa: BLE001 - a judge that breaks has not judged, as in the run
+            result = VerificationResult.errored(f"the check broke: {type(exc).__name__}: {exc}")
         return result.model_copy(update={"elapsed_time": recorded.elapsed_time})
 
     def _judge_leaf(
@@ -204,11 +207,17 @@ class Cursor:
     def __init__(self, queries: Iterable[ResourceQuery]) -> None:
         self.tables = Tables(queries)
         self._waiting: list[Step] = []
+        self._held: dict[str, dict[tuple[ResourceQuery, Key], None]] = {}
 
     def add(self, step: Step) -> None:
         """Note a recorded step; those of one stream come in order."""
-        if any(update.query in self.tables for update in step.updates):
-            self._waiting.append(step)
+        self._waiting.append(step)
+
+    def forget(self, stream: str) -> None:
+        """Forget everything that came from a stream: it begins anew."""
+        self._waiting = [step for step in self._waiting if step.stream != stream]
+        for query, key in self._held.pop(stream, {}):
+            self.tables.table(query).put(key, None)
 
     def move_to(self, rv: int) -> Tables:
         """Return the tables as they were at a revision; it never goes back."""
@@ -216,8 +225,19 @@ class Cursor:
         if due:
             self._waiting = [step for step in self._waiting if step.rv > rv]
             for step in sorted(due, key=lambda item: item.rv):
-                self.tables.apply(TableStep(step.rv, step.updates))
+                self._apply(step)
         return self.tables
+
+    def _apply(self, step: Step) -> None:
+        self.tables.apply(TableStep(step.rv, step.updates))
+        held = self._held.setdefault(step.stream, {})
+        for update in step.updates:
+            if update.query not in self.tables:
+                continue
+            if update.object is None:
+                held.pop((update.query, update.key), None)
+            else:
+                held[update.query, update.key] = None
 
 
 class LastRecorded:

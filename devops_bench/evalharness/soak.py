@@ -28,6 +28,7 @@ from devops_bench.results.evidence.records import (
     Missed,
     NullSink,
     Sampled,
+    Subscribed,
 )
 from devops_bench.verification.runner import VerifierAgent
 from devops_bench.verification.spec import VerificationEntry
@@ -115,9 +116,9 @@ class Soak:
         self._window = EntryWindow(Method.of(entry, "sampled"))
         self._began = 0.0
 
-    def observation(self) -> HoldObservation:
-        """Return a copy of what was seen so far."""
-        return self._window.observation(self._clock.monotonic())
+    def observation(self, at_sec: float | None = None) -> HoldObservation:
+        """Return a copy of what was seen until a moment, by default until now."""
+        return self._window.observation(self._clock.monotonic() if at_sec is None else at_sec)
 
     def refuse(self, why: str) -> None:
         """Note that it is not observed at all."""
@@ -132,7 +133,7 @@ class Soak:
             why: Why it is not watched.
         """
         method = Method.of(self._entry, "sampled", interval_sec)
-        self._window = window = EntryWindow(method.because(why))
+        window = self._observe(method.because(why))
         due = self._clock.monotonic()
         latest_begin = due + self._settle_sec
         while not (reason := self._why_stop()):
@@ -145,8 +146,7 @@ class Soak:
             due, missed = next_slot(due, interval_sec, self._clock.monotonic())
             if window.begun:
                 if began_at >= last_slot:
-                    self._mark("soak_end")
-                    window.finish(self._clock.monotonic())
+                    window.finish(self._mark("soak_end"))
                     return
                 self._note_missed(missed)
             due = min(due, last_slot)
@@ -162,7 +162,7 @@ class Soak:
             fence: Makes sure that everything up to now was fed; takes the seconds it may need.
         """
         method = Method.of(self._entry, "watched")
-        self._window = window = EntryWindow(method.watching(stream.streams))
+        window = self._observe(method.watching(stream.streams))
         latest_begin = self._clock.monotonic() + self._settle_sec
         while not (reason := self._why_stop()):
             now = self._clock.monotonic()
@@ -225,8 +225,26 @@ class Soak:
             self._context.sink.record(Missed(self._entry.name, count))
             self._window.missed(count)
 
-    def _mark(self, mark: Mark) -> None:
-        self._context.sink.record(Marked(mark, self._clock.monotonic(), self._entry.name))
+    def _mark(self, mark: Mark) -> float:
+        now = self._clock.monotonic()
+        self._context.sink.record(Marked(mark, now, self._entry.name))
+        return now
+
+    def _observe(self, method: Method) -> EntryWindow:
+        """Begin anew, observed in this way."""
+        interval = method.interval_sec if method.mode == "sampled" else None
+        self._context.sink.record(
+            Subscribed(
+                "post_run",
+                self._entry.name,
+                method.mode,
+                method.streams,
+                method.why_sampled,
+                interval,
+            )
+        )
+        self._window = EntryWindow(method)
+        return self._window
 
     def _cut_short(self, reason: str) -> None:
         now = self._clock.monotonic()

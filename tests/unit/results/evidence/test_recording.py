@@ -87,6 +87,7 @@ FENCES = st.builds(
         max_size=2,
     ),
     st.dictionaries(st.text(max_size=3), st.lists(st.text(max_size=3)).map(tuple), max_size=2),
+    st.dictionaries(st.text(max_size=3), st.text(max_size=9), max_size=2),
     st.none() | st.text(max_size=9),
     SECONDS,
 )
