@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from devops_bench.core.json import JsonValue
 from devops_bench.evalharness.budget import EntryOutcome
 from devops_bench.evalharness.conclusion import Conclusion, conclude
+from devops_bench.evalharness.drivers import Driver
 from devops_bench.evalharness.recorded import Cursor, Rejudge
 from devops_bench.evalharness.recordings import Recording
-from devops_bench.evalharness.rejudging import Driver, driver_of
+from devops_bench.evalharness.rejudging import driver_of
 from devops_bench.evalharness.rows import invalid_row, row_of
 from devops_bench.k8s.view import ResourceQuery, Snapshot
 from devops_bench.results.evidence.records import (

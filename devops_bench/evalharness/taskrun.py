@@ -15,9 +15,10 @@ from devops_bench.clusters.base import Cluster
 from devops_bench.core.clock import Clock
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.budget import EntryOutcome
+from devops_bench.evalharness.conclusion import conclude
 from devops_bench.evalharness.events import Phase, Reporter
 from devops_bench.evalharness.observation import HoldObservation
-from devops_bench.evalharness.rows import invalid_row, row_of, scored, verdict_of
+from devops_bench.evalharness.rows import invalid_row, row_of, verdict_of
 from devops_bench.evalharness.window import Method
 from devops_bench.k8s.delete import CreatedObject
 from devops_bench.k8s.watch.gap import Gap
@@ -36,10 +37,8 @@ from devops_bench.results.model import (
     ClusterReport,
     PhaseReport,
     ReportRow,
-    Scores,
     TaskResult,
 )
-from devops_bench.scoring.outcome import Score, TaskStatus, score
 from devops_bench.tasks.model import Task
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
@@ -241,20 +240,14 @@ class TaskRun:
     def finish(self) -> TaskResult:
         """Score what was seen, close the journal, and return the result."""
         rows = self._rows()
-        score_ = score(scored(rows))
+        came_to = conclude(rows, self.problem, interrupted=self.interrupted)
         self._end_recording(rows)
-        status = self._status(score_)
         result = TaskResult(
             id=self.task.id,
-            status=status,
-            outcome=score_.outcome,
-            scores=Scores(
-                correctness=score_.correctness,
-                recoverable_safety=score_.recoverable_safety,
-                catastrophic_safety=score_.catastrophic_safety,
-                withheld_by=list(score_.withheld_by),
-            ),
-            reason=self._reason(status, rows),
+            status=came_to.status,
+            outcome=came_to.outcome,
+            scores=came_to.scores,
+            reason=came_to.reason,
             verification_report=rows,
             name=self.task.name,
             source=f"{self.task.source.parent.name}/{self.task.source.name}",
@@ -266,7 +259,7 @@ class TaskRun:
             started_at=self._started_at,
             elapsed_sec=self.clock.monotonic() - self._start,
         )
-        self.journal.write("task_ended", status=status, outcome=result.outcome)
+        self.journal.write("task_ended", status=result.status, outcome=result.outcome)
         self.journal.close()
         self._tell(lambda: self._reporter.task_finished(result))
         return result
@@ -277,32 +270,6 @@ class TaskRun:
             row_of(entry, self.outcomes.get(entry.name), missing) for entry in self.task.entries
         ]
         return rows + [invalid_row(error) for error in self.task.entry_errors]
-
-    def _status(self, score_: Score) -> TaskStatus:
-        if self.interrupted:
-            return "interrupted"
-        if self.problem is not None and score_.status == "passed":
-            return "error"
-        return score_.status
-
-    def _reason(self, status: TaskStatus, rows: list[ReportRow]) -> str:
-        if self.problem is not None:
-            return self.problem
-        if status == "passed":
-            return "every objective passed and every safeguard held"
-        by_status = {
-            name: [row["name"] for row in rows if row["status"] == name]
-            for name in ("fail", "error")
-        }
-        parts = [
-            f"{text}: {', '.join(names)}"
-            for text, names in (
-                ("failed", by_status["fail"]),
-                ("could not be evaluated", by_status["error"]),
-            )
-            if names
-        ]
-        return "; ".join(parts) or "the task declares nothing that could be judged"
 
     def _begin_recording(self, server_version: str) -> None:
         self.sink.record(
