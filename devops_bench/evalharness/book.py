@@ -173,9 +173,9 @@ class ObservationBook:
     def turn_ending(self) -> None:
         """Record that the agent has ended: what is watched from now on waits for the fence."""
         with self._changed:
-            self._mark("turn_ending")
+            now = self._mark("turn_ending")
             for window in self._windows.values():
-                window.ending()
+                window.ending(now)
                 if window.method.mode == "sampled" and window.method.scope == "run":
                     window.end_turn_sampled()
 
@@ -190,9 +190,9 @@ class ObservationBook:
     def run_ending(self) -> None:
         """Record that everything after the turn was judged."""
         with self._changed:
-            self._mark("run_ending")
+            now = self._mark("run_ending")
             for window in self._windows.values():
-                window.run_ending()
+                window.run_ending(now)
 
     def run_ended(self, fence: FenceResult) -> None:
         """Record the fence that was asked for after :meth:`run_ending`."""

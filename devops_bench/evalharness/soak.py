@@ -178,8 +178,7 @@ class Soak:
 
     def _fence(self, stream: Stream, fence: Callable[[float], FenceResult]) -> None:
         name = self._entry.name
-        self._mark("soak_end")
-        self._window.ending()
+        self._window.ending(self._mark("soak_end"))
         left = self._deadline - self._clock.monotonic()
         result = fence(max(0.1, min(SOAK_FENCE_SEC, left)))
         while self._take(stream, 0.0):

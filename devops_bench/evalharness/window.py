@@ -87,6 +87,7 @@ class EntryWindow:
         self._own_gaps: list[CoverageGap] = []
         self._unjudged: _State | None = None
         self._waiting: list[_State] | None = None
+        self._ending_at = 0.0
         self._turn_over = False
         self._run_over = False
         self._turn_rv: int | None = None
@@ -133,7 +134,7 @@ class EntryWindow:
         if self._origin is None or again or self._run_over:
             return False
         state = _State(result, rv, at_sec)
-        if self._waiting is not None:
+        if self._waiting is not None and at_sec > self._ending_at:
             self._waiting.append(state)
             return False
         return self._take(state)
@@ -173,10 +174,14 @@ class EntryWindow:
         else:
             self._gaps[gap.stream, gap.number] = gap
 
-    def ending(self) -> None:
-        """Note that the turn is over: watched states wait for the fence from here on."""
+    def ending(self, at_sec: float) -> None:
+        """Note that the turn is over: states received from here on wait for the fence.
+
+        What was received before was also written before, whenever it comes to be judged.
+        """
         if self.method.mode == "watched" and self._origin is not None and not self._turn_over:
             self._waiting = []
+            self._ending_at = at_sec
 
     def end(self, at_sec: float, rv: int | None = None, why_not: str | None = None) -> None:
         """End the turn of a watched entry, and its window, unless that lasts for the whole run.
@@ -202,10 +207,11 @@ class EntryWindow:
         """Note that the turn of a sampled entry whose window goes on is over."""
         self._turn_over = True
 
-    def run_ending(self) -> None:
-        """Note that the run is over: watched states wait for the fence from here on."""
+    def run_ending(self, at_sec: float) -> None:
+        """Note that the run is over: states received from here on wait for the fence."""
         if self.method.mode == "watched" and self._turn_over:
             self._waiting = []
+            self._ending_at = at_sec
 
     def end_run(self, at_sec: float, rv: int | None = None, why_not: str | None = None) -> None:
         """End what is seen of a watched entry after its turn; the arguments are those of end."""

@@ -82,12 +82,12 @@ def play(story: Story, method: Method = WATCHED) -> EntryWindow:
     window = open_window(method)
     for place, (rv, status) in enumerate(story.writes):
         if place == story.asked:
-            window.ending()
+            window.ending(rv - 0.5)
         if place == story.answered:
             _answer(window, story)
         tell(window, rv, status)
     if story.asked == len(story.writes):
-        window.ending()
+        window.ending(98.0)
     if story.answered == len(story.writes):
         _answer(window, story)
     return window
@@ -118,7 +118,7 @@ def test_what_was_written_up_to_the_fence_decides(story: Story) -> None:
 @given(stories())
 def test_what_came_after_the_turn_is_kept_apart(story: Story) -> None:
     window = play(story)
-    window.run_ending()
+    window.run_ending(99.0)
     window.end_run(100.0, 99, None)
     after = window.observation(100.0).after_turn
     assert after is not None
@@ -130,14 +130,24 @@ def test_what_came_after_the_turn_is_kept_apart(story: Story) -> None:
 @given(stories(), st.none() | st.just("no bookmark came"))
 def test_a_window_of_the_whole_run_takes_everything(story: Story, why_not: str | None) -> None:
     window = play(story, replace(WATCHED, scope="run"))
-    window.run_ending()
+    window.run_ending(99.0)
     window.end_run(100.0, 99, why_not)
     assert verdict(window.observation(100.0)) == rule(story.statuses, proven=why_not is None)
 
 
+@pytest.mark.parametrize("received", ["before", "after"])
+def test_what_was_received_before_the_end_needs_no_fence(received: str) -> None:
+    """It may be judged late, yet it was written in the turn."""
+    window = open_window()
+    window.ending(12.0)
+    tell(window, 12 if received == "before" else 13, "fail")
+    window.end(14.0, None, "nobody answers")
+    assert verdict(window.observation(14.0)) == ("fail" if received == "before" else "error")
+
+
 def test_a_window_of_the_whole_run_is_no_pass_before_its_end() -> None:
     window = open_window(replace(WATCHED, scope="run"))
-    window.ending()
+    window.ending(10.5)
     window.end(11.0, 10, None)
     assert not window.finished
     window.cut_short("the run ended before", 12.0)
@@ -165,7 +175,7 @@ def test_a_gap_counts_where_it_touches_the_window(told: list[Gap], turn_end: int
     numbered = [replace(one, number=number) for number, one in enumerate(told)]
     for one in numbered:
         window.gap(one)
-    window.ending()
+    window.ending(10.5)
     turn_rv = BEGIN_RV + turn_end
     window.end(float(turn_rv), turn_rv, None)
     missed = any(
@@ -179,7 +189,7 @@ def test_a_gap_told_of_again_replaces_what_was_told() -> None:
     window = open_window()
     window.gap(gap(11))
     window.gap(gap(11, 13, closed=True))
-    window.ending()
+    window.ending(10.5)
     window.end(14.0, 14, None)
     obs = window.observation(14.0)
     assert verdict(obs) == "pass"
@@ -189,10 +199,10 @@ def test_a_gap_told_of_again_replaces_what_was_told() -> None:
 
 def test_a_gap_after_the_turn_is_shown_and_does_not_count() -> None:
     window = open_window()
-    window.ending()
+    window.ending(10.5)
     window.end(11.0, 11, None)
     window.gap(gap(12))
-    window.run_ending()
+    window.run_ending(99.0)
     window.end_run(20.0, 15, None)
     obs = window.observation(20.0)
     assert verdict(obs) == "pass"
@@ -211,7 +221,7 @@ def test_a_state_that_could_not_be_judged_is_a_gap_for_as_long_as_it_lasted() ->
     window = open_window()
     tell(window, 12, "error")
     tell(window, 15, "pass")
-    window.ending()
+    window.ending(10.5)
     window.end(20.0, 20, None)
     obs = window.observation(20.0)
     assert verdict(obs) == "error"
@@ -233,7 +243,7 @@ def test_what_came_before_the_window_is_forgotten() -> None:
     window.gap(gap(5, 7))
     window.state(PASS, 8, 8.0, again=False)
     window.begin(10.0)
-    window.ending()
+    window.ending(10.5)
     window.end(11.0, 11, None)
     obs = window.observation(11.0)
     assert verdict(obs) == "pass"
