@@ -120,10 +120,7 @@ def _need(leaf: CheckNode, old: Sequence[JsonObject], kept: Kept) -> Need:
         for place, one in enumerate(old):
             if says_the_same(one, leaf):
                 return Need(recorded_leaf=place)
-        return Need(
-            lacks=f"the {leaf.type} check can only be judged by what it came to during the run, "
-            "and it is not one that was judged then"
-        )
+        return Need(lacks=_lacks_result(leaf))
     if not isinstance(leaf, Check):
         return Need(lacks=f"a check of type {leaf.type} cannot be judged on a recording")
     sources: dict[ResourceQuery, ResourceQuery] = {}
@@ -133,6 +130,13 @@ def _need(leaf: CheckNode, old: Sequence[JsonObject], kept: Kept) -> Need:
             return Need(lacks=lacks)
         sources[query] = source
     return Need(sources)
+
+
+def _lacks_result(leaf: CheckNode) -> str:
+    if isinstance(leaf, Check):
+        read = ", ".join(map(str, leaf.queries()))
+        return f"it needs the data of {read}, which is never recorded, and was not judged like this"
+    return f"{leaf.type} looks for itself, and the run did not let it look like this"
 
 
 def _written_leaves(written: JsonValue) -> Iterator[JsonObject]:
@@ -210,14 +214,8 @@ class Cursor:
         self._held: dict[str, dict[tuple[ResourceQuery, Key], None]] = {}
 
     def add(self, step: Step) -> None:
-        """Note a recorded step; those of one stream come in order."""
+        """Note a recorded step; those of one stream come in order, and before their judgement."""
         self._waiting.append(step)
-
-    def forget(self, stream: str) -> None:
-        """Forget everything that came from a stream: it begins anew."""
-        self._waiting = [step for step in self._waiting if step.stream != stream]
-        for query, key in self._held.pop(stream, {}):
-            self.tables.table(query).put(key, None)
 
     def move_to(self, rv: int) -> Tables:
         """Return the tables as they were at a revision; it never goes back."""
@@ -229,6 +227,10 @@ class Cursor:
         return self.tables
 
     def _apply(self, step: Step) -> None:
+        if step.origin == "baseline":
+            # A watcher that was started again tells its stream from the beginning.
+            for query, key in self._held.pop(step.stream, {}):
+                self.tables.table(query).put(key, None)
         self.tables.apply(TableStep(step.rv, step.updates))
         held = self._held.setdefault(step.stream, {})
         for update in step.updates:

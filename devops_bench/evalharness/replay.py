@@ -190,11 +190,10 @@ class _Replay:
     def _step(self, record: Step) -> None:
         self.end_sec = max(self.end_sec, record.at_sec)
         if record.origin == "baseline":
-            # A watcher that was started again tells everything from the beginning.
-            for (watch, _), cursors in self._readers.items():
-                if watch == record.watch:
-                    for cursor in cursors:
-                        cursor.forget(record.stream)
+            # It also says what is no more, so it is for everybody who reads on this watcher.
+            for one in self.working.values():
+                one.cursors[record.watch].add(record)
+            return
         seen: set[int] = set()
         for update in record.updates:
             for cursor in self._readers.get((record.watch, update.query), ()):
