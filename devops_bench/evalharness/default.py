@@ -220,7 +220,7 @@ class DefaultEvalHarness:
         with run.phase(Phase.BASELINE, f"{len(held)} safeguards must hold"):
             deadline = run.clock.monotonic() + setup_timeout_sec()
             methods = monitor.start(setup_timeout_sec())
-            run.on_methods(methods)
+            run.on_methods(methods, monitor.unverified)
             check_coverage(held, methods)
             left = max(_LEAST_BASELINE_SEC, deadline - run.clock.monotonic())
             check_baseline(monitor.await_baseline(left))

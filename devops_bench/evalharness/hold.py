@@ -87,6 +87,10 @@ class SafeguardMonitor:
         watch: Makes the watcher; without one everything is sampled.
         sink: Where everything is recorded before it is folded.
 
+    Attributes:
+        unverified: What about the identity of what is watched could not be fixed; set by
+            :meth:`start`.
+
     Raises:
         ValueError: An entry is no safeguard in hold mode, or two have the same name.
     """
@@ -119,6 +123,7 @@ class SafeguardMonitor:
             on_state=self._book.state,
             on_gap=self._note_gap,
         )
+        self.unverified: tuple[str, ...] = ()
         self._watched: tuple[str, ...] = ()
         self._turn_samplers = SamplerGroup((), self._sampler, clock)
         self._run_samplers = SamplerGroup((), self._sampler, clock)
@@ -143,6 +148,7 @@ class SafeguardMonitor:
             raise ValueError("a monitor is started once")
         self._started = True
         assignment = self._watch.start(timeout_sec) if self._entries else Assignment()
+        self.unverified = assignment.unverified
         methods = {entry.name: _method(entry, assignment) for entry in self._entries}
         for name, method in methods.items():
             self._book.observe(name, method)

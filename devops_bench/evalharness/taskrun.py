@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,6 +78,7 @@ class TaskRun:
         self.cluster: ClusterReport | None = None
         self.agent: AgentReport | None = None
         self.left_behind: list[str] = []
+        self.unverified: list[str] = []
         self.problem: str | None = None
         self.interrupted = False
         self.baseline_held = False
@@ -158,8 +159,16 @@ class TaskRun:
             )
         )
 
-    def on_methods(self, methods: Mapping[str, Method]) -> None:
-        """Journal how each safeguard is observed, and tell of those that can only be sampled."""
+    def on_methods(self, methods: Mapping[str, Method], unverified: Sequence[str]) -> None:
+        """Journal how each safeguard is observed, and tell what a watcher cannot do for it.
+
+        Args:
+            methods: How each is observed, by name; those that can only be sampled are told of.
+            unverified: What about the identity of what is watched could not be fixed.
+        """
+        self.unverified = list(unverified)
+        for text in unverified:
+            self.notice(f"what is watched could be replaced unnoticed: {text}")
         for name, method in methods.items():
             if method.mode == "watched":
                 self.journal.write("watched", entry=name, streams=list(method.streams))
@@ -255,6 +264,7 @@ class TaskRun:
             cluster=self.cluster,
             phases=self._phases,
             left_behind=self.left_behind,
+            unverified=self.unverified,
             recording_cut=self.sink.problem,
             started_at=self._started_at,
             elapsed_sec=self.clock.monotonic() - self._start,

@@ -65,10 +65,12 @@ class Assignment:
     Attributes:
         watched: The streams of each entry that is watched, for the reader.
         sampled: Why an entry is not watched.
+        unverified: What about the identity of the cluster could not be fixed, for the reader.
     """
 
     watched: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     sampled: Mapping[str, str] = field(default_factory=dict)
+    unverified: tuple[str, ...] = ()
 
 
 def why_not_watched(entry: VerificationEntry) -> str | None:
@@ -136,7 +138,7 @@ class EntryWatch:
         started = self._started(self._factory, subscriptions, timeout_sec)
         if isinstance(started, str):
             return Assignment({}, never | dict.fromkeys((s.id for s in subscriptions), started))
-        return Assignment(started.watched, never | dict(started.sampled))
+        return Assignment(started.watched, never | dict(started.sampled), started.unverified)
 
     def fence(self, timeout_sec: float) -> FenceResult:
         """Make sure that everything up to now was judged; never raises."""

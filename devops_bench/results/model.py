@@ -190,6 +190,7 @@ class TaskResult(_Record):
         cluster: Where it ran; null when there was none.
         phases: What was done, in order.
         left_behind: What of this run is still on the cluster, a sentence each.
+        unverified: What about the identity of what was watched could not be fixed, a sentence each.
         recording_cut: Why the recording of what was seen is not whole; null when it is.
         started_at: When the task began (UTC).
         elapsed_sec: Seconds that the whole task took.
@@ -207,6 +208,7 @@ class TaskResult(_Record):
     cluster: ClusterReport | None = None
     phases: list[PhaseReport] = Field(default_factory=list)
     left_behind: list[str] = Field(default_factory=list)
+    unverified: list[str] = Field(default_factory=list)
     recording_cut: str | None = None
     started_at: dt.datetime | None = None
     elapsed_sec: float = 0.0

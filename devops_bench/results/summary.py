@@ -61,6 +61,8 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
             yield f"  {heading}:"
             for row in rows:
                 yield from _row_lines(row)
+    for text in task.unverified:
+        yield f"  what was watched could have been replaced unnoticed: {text}"
     if task.recording_cut is not None:
         yield f"  the recording is not whole: {task.recording_cut}"
     for text in task.left_behind:
