@@ -38,6 +38,8 @@ class HoldDriver(IgnoringDriver):
         self._window = EntryWindow(Method.of(entry, "sampled"))
         self._run_over = False
         self._turn_taken = False
+        self._baseline_over = False
+        self._task_over = False
         self._refused: str | None = None
         self._baseline: str | None = None
 
@@ -87,22 +89,28 @@ class HoldDriver(IgnoringDriver):
             window.begin(record.at_sec)
             self._begun_on(window.newest)
         elif record.mark == "turn_ending":
-            window.ending()
+            window.ending(record.at_sec)
             if sampled_run:
                 window.end_turn_sampled()
         elif record.mark == "run_ending":
             self._run_over = True
-            window.run_ending()
+            window.run_ending(record.at_sec)
         elif record.mark == "entry_finished" and record.entry is not None:
             window.finish(record.at_sec)
         elif record.mark == "cut_short" and record.entry is not None:
             window.cut_short(reason_of(record), record.at_sec)
         elif record.mark == "agent":
             self._turn_taken = True
+        elif record.mark == "phase":
+            self._baseline_over |= (record.detail or {}).get("name") == "baseline"
+        elif record.mark == "task_end":
+            self._task_over = True
 
     def outcome(self, end_sec: float) -> EntryOutcome | None:
         """Return what was observed; an entry that did not hold from the start is no verdict."""
-        if not self._turn_taken:
+        # Of a run that was killed in the turn there is no report of the agent.
+        killed_in_turn = self._baseline_over and not self._task_over
+        if not self._turn_taken and not killed_in_turn:
             return None
         refused = self._refused or self._baseline
         if refused is not None:
@@ -230,7 +238,7 @@ class SoakDriver(IgnoringDriver):
             why = "before it had begun" if began is None else f"{at_sec - began:.1f} s into it"
             self._window.cut_short(f"the run stopped looking {why}", at_sec)
         elif self._window.method.mode == "watched":
-            self._window.ending()
+            self._window.ending(at_sec)
         else:
             self._over = True
             self._window.finish(at_sec)
