@@ -11,7 +11,7 @@ from bench.figures import Figure, machine, table
 MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
     "startup": lambda: [startup.measure()],
     "loading": lambda: [loading.measure()],
-    "converge": lambda: [converge.measure()],
+    "converge": converge.measure,
     "hold": hold.measure,
     "watching": watching.measure,
 }

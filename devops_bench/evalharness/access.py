@@ -137,7 +137,7 @@ class KubeAccess:
     def look(self, entry: VerificationEntry, timeout_sec: float) -> Look:
         """Judge the entry once; for ``may_appear`` an unknown kind counts as no objects."""
         agent = self._lenient_agent if entry.may_appear else self._agent
-        return Look(*agent.look(entry.check, timeout_sec))
+        return Look(*agent.sample_and_readings(entry.check, timeout_sec))
 
     @property
     def watch(self) -> WatchFactory:
