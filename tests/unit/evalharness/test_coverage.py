@@ -53,6 +53,13 @@ def test_errors_are_absorbed_below_two_intervals(
     assert len(trail.gaps(now + rest)) == long_stretches(history, now + rest)
 
 
+@pytest.mark.parametrize(("until", "gaps"), [(1.9, 0), (2.0, 1)])
+def test_two_intervals_are_too_long(until: float, gaps: int) -> None:
+    trail = SampleTrail(INTERVAL)
+    trail.note("error", "refused", 0.0, 0.0)
+    assert len(trail.gaps(until)) == gaps
+
+
 @given(histories, st.floats(0, 4))
 def test_the_blind_spot_is_the_longest_time_between_good_looks(
     history: list[tuple[VerificationStatus, float]], rest: float
