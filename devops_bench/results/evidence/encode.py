@@ -46,6 +46,9 @@ KINDS: Final[dict[type[EvidenceRecord], str]] = {
 }
 """What each kind of record is called in its line, under ``k``."""
 
+MAX_KNOWN_OBJECTS: Final = 100_000
+"""So many objects are recognised when they come again: about 15 MB."""
+
 
 @dataclass(slots=True)
 class _Objects:
@@ -68,6 +71,7 @@ class Encoder:
         self._redactor = Redactor()
         self._queries: dict[ResourceQuery, int] = {}
         self._objects: dict[bytes, int] = {}
+        self._written = 0
 
     def lines(self, record: EvidenceRecord) -> list[bytes]:
         """Return the lines of a record; its own is the last.
@@ -153,7 +157,10 @@ class Encoder:
         digest = hashlib.blake2b(orjson.dumps(kept), digest_size=16).digest()
         number = self._objects.get(digest)
         if number is None:
-            number = self._objects[digest] = len(self._objects)
+            if len(self._objects) >= MAX_KNOWN_OBJECTS:
+                self._objects.clear()  # what comes again is written again
+            number = self._objects[digest] = self._written
+            self._written += 1
             objects.new.append(kept)
         return number
 

@@ -101,7 +101,15 @@ def test_a_recording_that_says_nothing_is_bad_input(devops_bench: Run, run: Path
     (run / "web" / EVIDENCE_NAME).write_bytes(b"")
     done = devops_bench("replay", run)
     assert done.returncode == 2
-    assert "killed before anything was recorded" in done.stderr
+    assert "before its cluster was there" in done.stderr
+
+
+def test_a_task_of_which_nothing_can_be_read_is_not_evaluated(devops_bench: Run, run: Path) -> None:
+    (run / "other").mkdir()
+    (run / "other" / EVIDENCE_NAME).write_bytes(b"")
+    done = devops_bench("replay", run, "--output", "json")
+    assert done.returncode == 3
+    assert list(json.loads(done.stdout)["unreadable"]) == ["other"]
 
 
 @pytest.mark.parametrize("words", [["nowhere"], ["."]])
