@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,71 +14,26 @@ from devops_bench.core.errors import (
     RunInterruptedError,
     SetupError,
 )
-from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions, OpenEvidence
+from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions
 from devops_bench.evalharness.events import Phase
 from devops_bench.evalharness.hold import HoldObservation
-from devops_bench.results.evidence.records import Header
-from devops_bench.results.evidence.writer import open_evidence
-from devops_bench.results.journal import read_journal
-from devops_bench.results.model import ReportRow, TaskResult
-from devops_bench.tasks.model import EntryError, Setup, Task
+from devops_bench.tasks.model import EntryError, Setup
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
-from tests.unit.evalharness.fakes import FakeAccess, FakeAgent, FakeProvider, Recorder, make_task
-from tests.unit.evalharness.fakewatch import FakeWatch, Records, valued
+from tests.unit.evalharness.fakes import FakeAgent, FakeProvider, Recorder, make_task
 from tests.unit.evalharness.helpers import (
     ERROR,
     FAIL,
     PASS,
-    Answer,
     Script,
     make_entry,
     soaked,
     watched,
 )
+from tests.unit.evalharness.world import OBJECTIVE, World, no_monitor_is_left, row
 
-OBJECTIVE = make_entry("fixed", "objective", "converge")
 FLOOR = watched("floor")
 ALL_PHASES = [*Phase]
-
-
-class World:
-    """A harness and everything around it."""
-
-    def __init__(self, tmp_path: Path, answers: dict[str, Answer] | None = None) -> None:
-        self.run_dir = tmp_path
-        self.provider = FakeProvider()
-        self.access = FakeAccess(answers)
-        self.agent = FakeAgent()
-        self.reporter = Recorder()
-        self.options = HarnessOptions()
-        self.open_evidence: OpenEvidence = open_evidence
-
-    def run(self, task: Task) -> TaskResult:
-        harness = DefaultEvalHarness(
-            self.provider,
-            lambda _: self.agent,
-            run_id="r1",
-            reporter=self.reporter,
-            options=self.options,
-            connect=lambda *_: self.access,
-            record=self.open_evidence,
-        )
-        return harness.run_task(task, self.run_dir)
-
-    def act(self, deed: object) -> None:
-        """Let the agent raise ``deed``, or return it."""
-
-        def do(turn: AgentTurn) -> AgentResult | None:
-            if isinstance(deed, BaseException):
-                raise deed
-            assert isinstance(deed, AgentResult)
-            return deed
-
-        self.agent = FakeAgent(do)
-
-    def events(self) -> list[object]:
-        return [record["event"] for record in read_journal(self.run_dir / "t1")]
 
 
 @pytest.fixture
@@ -91,14 +45,6 @@ def world(tmp_path: Path) -> World:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tasks that never become ready; no test that has to pass is held to it."""
     monkeypatch.setenv("BENCH_SETUP_TIMEOUT_SEC", "0.3")
-
-
-def row(result: TaskResult, name: str) -> ReportRow:
-    return next(row for row in result.verification_report if row["name"] == name)
-
-
-def no_monitor_is_left() -> bool:
-    return not any("safeguard" in thread.name for thread in threading.enumerate())
 
 
 OBJECTS = Setup(objects=({"kind": "ConfigMap"}, {"kind": "ConfigMap"}), ready=())
@@ -281,86 +227,6 @@ def test_entries_that_did_not_parse_are_errors_and_withhold_correctness(world: W
     assert (result.status, result.outcome, result.scores.correctness) == ("error", None, None)
     assert row(result, "bad")["status"] == "error"
     assert row(result, "bad")["role"] is None
-
-
-# --- watching -----------------------------------------------------------------------------
-
-
-def test_watched_and_sampled_are_told_apart_before_the_agent_starts(world: World) -> None:
-    world.access.watch = FakeWatch(sampled={"odd": "gizmos has no watch verb"})
-    told: list[str] = []
-    world.agent = FakeAgent(lambda _: told.extend(world.reporter.notices))
-    odd = valued("odd", hold_poll_interval_sec=0.01)
-    result = world.run(make_task(OBJECTIVE, valued("floor"), odd))
-    assert result.status == "passed"
-    assert [text for text in told if "gizmos has no watch verb" in text]
-    assert row(result, "floor")["coverage"]["mode"] == "watched"
-    assert row(result, "odd")["coverage"]["mode"] == "sampled"
-    assert {"watched", "sampled"} <= set(world.events())
-    assert world.events().count("fence") == 2
-
-
-def test_what_must_be_watched_and_is_not_keeps_the_agent_from_starting(world: World) -> None:
-    world.access.watch = FakeWatch(sampled={"must": "gizmos has no watch verb"})
-    result = world.run(make_task(OBJECTIVE, valued("must", coverage="watch"), valued("floor")))
-    assert result.status == "error"
-    assert "must: gizmos has no watch verb" in result.reason
-    assert "floor" not in result.reason
-    assert world.agent.turns == []
-    assert no_monitor_is_left()
-
-
-def test_a_violation_after_the_turn_is_in_the_row(world: World) -> None:
-    watch = FakeWatch()
-    world.access.watch = watch
-    watch.after_list = [("floor", "bad"), ("floor", "good")]
-    result = world.run(make_task(OBJECTIVE, valued("floor")))
-    assert result.status == "passed"
-    assert row(result, "floor")["after_turn"]["violated"]
-
-
-def test_an_entry_of_the_whole_run_has_its_verdict_at_the_end(world: World) -> None:
-    watch = FakeWatch()
-    world.access.watch = watch
-    watch.after_list = [("always", "bad"), ("always", "good")]
-    result = world.run(make_task(OBJECTIVE, valued("always", hold_scope="run")))
-    assert (result.status, result.outcome) == ("failed", 0.0)
-
-
-def test_an_entry_of_the_whole_run_is_no_pass_when_the_rest_was_interrupted(world: World) -> None:
-    world.access.watch = FakeWatch()
-    world.reporter.interrupt_at = Phase.VERIFY
-    result = world.run(make_task(OBJECTIVE, valued("floor"), valued("always", hold_scope="run")))
-    assert result.status == "interrupted"
-    assert row(result, "floor")["status"] == "pass"
-    assert world.access.watch.stopped
-
-
-def test_a_gap_is_told_and_decides(world: World) -> None:
-    watch = FakeWatch()
-    world.access.watch = watch
-
-    def lose(_: AgentTurn) -> None:
-        watch.tell("floor", watch.gap())
-        watch.show("floor", "good")
-        watch.show("floor", "good")
-
-    world.agent = FakeAgent(lose)
-    result = world.run(make_task(OBJECTIVE, valued("floor")))
-    assert result.status == "error"
-    assert row(result, "floor")["coverage"]["gaps"][0]["cause"] == "a reset"
-    assert any("a reset" in text for text in world.reporter.notices)
-    assert "gap" in world.events()
-
-
-def test_a_recording_that_is_cut_is_shown_and_changes_no_verdict(world: World) -> None:
-    records = Records()
-    records.problem = "no space left on device"
-    world.open_evidence = lambda *_: records
-    result = world.run(make_task(OBJECTIVE, FLOOR))
-    assert (result.status, result.recording_cut) == ("passed", "no space left on device")
-    assert records.closed
-    assert isinstance(records.all[0], Header)
 
 
 # --- agents and phases that break ---------------------------------------------------------
