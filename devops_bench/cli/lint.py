@@ -38,7 +38,8 @@ def lint(
         typer.echo(json.dumps(_as_json(loaded), indent=2, ensure_ascii=True))
     else:
         typer.echo(render_diagnostics(loaded.diagnostics, color=use_color(sys.stdout)), nl=False)
-        typer.echo(_summary(loaded))
+        if loaded.files:  # where nothing was read there is nothing to sum up
+            typer.echo(_summary(loaded))
     for line in loaded.unreadable:
         typer.echo(f"error: {printable(line)}", err=True)
     raise typer.Exit(_exit_code(loaded))

@@ -156,3 +156,10 @@ def test_lint_imports_nothing_heavy(tmp_path: Path, heavy: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=False)
     assert done.returncode == 0
+
+
+def test_where_no_spec_is_found_nothing_is_summed_up(tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text("a: 1\n")
+    code, out, err = run(tmp_path)
+    assert (code, out) == (2, "")
+    assert "there is no task in" in err
