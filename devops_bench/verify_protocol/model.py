@@ -19,6 +19,15 @@ class Status(StrEnum):
     """The task has no ``verify.py``."""
 
 
+class Compat(StrEnum):
+    """By whose rules an output is judged."""
+
+    STRICT = "strict"
+    """Ours."""
+    REFERENCE = "reference"
+    """Those of the reference runner, for comparison."""
+
+
 class FindingKind(StrEnum):
     """What a finding is about."""
 

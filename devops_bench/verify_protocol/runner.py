@@ -9,14 +9,13 @@ import tempfile
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
 from devops_bench.verify_protocol.judge import judge, skipped
-from devops_bench.verify_protocol.model import Ending, Parsed, VerifyResult
+from devops_bench.verify_protocol.model import Compat, Ending, Parsed, VerifyResult
 from devops_bench.verify_protocol.parser import Parser
 from devops_bench.verify_protocol.reference import judge_as_reference
 from devops_bench.verify_protocol.sites import Site, Sites, site_environment
@@ -41,15 +40,6 @@ _GRACE_SEC: Final = 2.0
 _REDACTED: Final = "[redacted]"
 # Replacing what is shorter would spoil the text and hide nothing.
 _SHORTEST_SECRET: Final = 6
-
-
-class Compat(StrEnum):
-    """By whose rules an output is judged."""
-
-    NONE = "none"
-    """The strict ones."""
-    REFERENCE = "reference"
-    """Those of the reference runner, for comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +68,7 @@ class RunOptions:
     environment: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType(dict[str, str]())
     )
-    compat: Compat = Compat.NONE
+    compat: Compat = Compat.STRICT
     max_output_bytes: int = MAX_OUTPUT_BYTES
 
 
