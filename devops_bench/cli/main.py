@@ -60,6 +60,7 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry(
         "run", "run", "Run specs: prepare a cluster, let an agent work, judge.", "RunCommand", True
     ),
+    "verify": Entry("verify", "verify", "Run and judge the verify.py of SaaS-Bench tasks."),
     "lint": Entry("lint", "lint", "Say everything that is wrong with specs."),
     "schema": Entry("schema", "schema", "Print the JSON Schema of a spec, for editors."),
     "cluster": Entry("cluster", "app", "Build, start and end local control planes.", logs=True),

@@ -15,8 +15,8 @@ HEAVY = {"kubernetes", "requests", "cryptography", "structlog", "rich", "urllib3
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["run", "--help"], ["lint", str(SPECS)]],
-    ids=["help", "run-help", "lint"],
+    [["--help"], ["run", "--help"], ["verify", "--help"], ["lint", str(SPECS)]],
+    ids=["help", "run-help", "verify-help", "lint"],
 )
 def test_it_imports_nothing_heavy(arguments: list[str]) -> None:
     code = (
