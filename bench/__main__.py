@@ -28,7 +28,7 @@ def main(names: Sequence[str]) -> int:
         print(f"measuring {name} …", file=sys.stderr, flush=True)
         figures += MEASUREMENTS[name]()
     print(table(figures))
-    return 0 if all(figure.reached for figure in figures) else 1
+    return 0 if all(figure.reached is not False for figure in figures) else 1
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ class Figure:
         ours: Ours, with its unit.
         other: What it is compared with, with its unit; empty without.
         ratio: The ratio or the value that the aim is about, with its unit.
-        aim: What it should be.
-        reached: Whether it is.
+        aim: What it should be; empty for a figure that is only shown.
+        reached: Whether it is; ``None`` without an aim.
     """
 
     what: str
@@ -28,17 +28,17 @@ class Figure:
     other: str
     ratio: str
     aim: str
-    reached: bool
+    reached: bool | None
 
 
+_SHOWN = {True: "reached", False: "NOT reached", None: ""}
 HEADER = ("what", "devops-bench", "compared with", "result", "aim", "")
 
 
 def table(figures: Sequence[Figure]) -> str:
     """Return a Markdown table."""
     rows = [HEADER] + [
-        (f.what, f.ours, f.other, f.ratio, f.aim, "reached" if f.reached else "NOT reached")
-        for f in figures
+        (f.what, f.ours, f.other, f.ratio, f.aim, _SHOWN[f.reached]) for f in figures
     ]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
     lines = [

@@ -11,6 +11,7 @@ import traceback
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TextIO
 
 from devops_bench.core.diagnostics import Diagnostic, Level
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
@@ -50,6 +51,23 @@ def shown_path(file: Path) -> str:
         return printable(str(file.relative_to(Path.cwd())))
     except ValueError:
         return printable(str(file))
+
+
+def write_quietly(text: str, stream: TextIO) -> None:
+    """Write text, and let a reader or a terminal that has gone away not change the exit code.
+
+    Args:
+        text: What to write.
+        stream: Standard output or standard error.
+    """
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError:
+        # The interpreter flushes again at its end; it must find a place that takes it.
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, stream.fileno())
+        os.close(null)
 
 
 def render_diagnostics(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
@@ -136,7 +154,7 @@ def report_error(error: BaseException) -> int:
         traceback.print_exception(error)
     if isinstance(error, DevopsBenchError):
         if isinstance(error, InvalidInputError):
-            sys.stderr.write(render_diagnostics(error.diagnostics, color=color))
+            write_quietly(render_diagnostics(error.diagnostics, color=color), sys.stderr)
         print_error(str(error))
         return error.exit_code
     if isinstance(error, OSError) and error.strerror:  # a full disk is nobody's bug
@@ -148,9 +166,15 @@ def report_error(error: BaseException) -> int:
 
 
 def print_error(text: str) -> None:
-    """Print one line to standard error that begins with ``error:``."""
+    """Print a line to standard error that begins with ``error:``, and what belongs to it indented.
+
+    Further lines of ``text`` (a component's log, the ways out) are indented, so that whatever they
+    quote is never taken for another message.
+    """
     prefix = "\x1b[1;31merror\x1b[0m" if use_color(sys.stderr) else "error"
-    sys.stderr.write(f"{prefix}: {printable(text)}\n")
+    first, *further = text.split("\n")
+    lines = [f"{prefix}: {printable(first)}", *(f"  {printable(line)}" for line in further)]
+    sys.stderr.write("\n".join(lines) + "\n")
 
 
 def _kept(error: BaseException) -> str:

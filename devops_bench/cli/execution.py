@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
 import secrets
@@ -16,9 +17,16 @@ from devops_bench.agents.base import Agent
 from devops_bench.agents.factory import make_agent
 from devops_bench.agents.options import AgentOptions
 from devops_bench.cli.clusters import choose_provider
-from devops_bench.cli.errors import print_error, printable, render_diagnostics, use_color
+from devops_bench.cli.errors import (
+    print_error,
+    printable,
+    render_diagnostics,
+    use_color,
+    write_quietly,
+)
 from devops_bench.cli.interrupts import Interrupts
-from devops_bench.cli.progress import Progress, write_quietly
+from devops_bench.cli.progress import Progress
+from devops_bench.cli.words import shown_words
 from devops_bench.clusters.base import ClusterProvider
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
 from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions
@@ -104,7 +112,8 @@ def new_run_id() -> str:
 
 
 def _say_unbuffered(text: str) -> None:
-    os.write(2, f"\n{text}\n".encode())
+    with contextlib.suppress(OSError):  # a terminal that was closed: that may be the signal
+        os.write(2, f"\n{text}\n".encode())
 
 
 class _Say:
@@ -135,7 +144,7 @@ class _Run:
         self._result = RunResult(
             run_id=run_id,
             harness_version=__version__,
-            agent=" ".join((request.agent, *request.agent_words)),
+            agent=shown_words((request.agent, *request.agent_words)),
             started_at=dt.datetime.now(dt.UTC),
         )
         self._harness = DefaultEvalHarness(
@@ -146,6 +155,7 @@ class _Run:
             options=HarnessOptions(
                 adopt=request.adopt,
                 keep=request.keep,
+                judge_only=request.agent == "none" and provider.name == "kubeconfig",
                 timeout_sec=request.timeout_sec,
                 agent_environment=request.agent_environment,
             ),
@@ -199,11 +209,19 @@ def _load(request: RunRequest, built_in: Mapping[str, str]) -> LoadedTasks:
 
 def _warn(request: RunRequest, loaded: LoadedTasks) -> None:
     """Print what does not keep the specs from running."""
-    sys.stderr.write(render_diagnostics(loaded.diagnostics, color=use_color(sys.stderr)))
+    text = render_diagnostics(loaded.diagnostics, color=use_color(sys.stderr))
     used = {name for found in loaded.files.values() for name in found.used_variables}
     for name in request.variables:
         if name not in used:
-            sys.stderr.write(f"warning: --var {name}: no spec refers to that variable\n")
+            text += f"warning: --var {name}: no spec refers to that variable\n"
+    if request.agent == "command":
+        for word in request.agent_words[1:]:
+            if not Path(word).is_absolute() and Path(word).is_file():
+                text += (
+                    f"warning: {printable(word)} is a file here, but the agent starts in a new "
+                    "empty folder: give its full path if it is meant\n"
+                )
+    write_quietly(text, sys.stderr)
 
 
 def _print_result(request: RunRequest, result: RunResult, writer: ResultWriter) -> None:
@@ -211,6 +229,6 @@ def _print_result(request: RunRequest, result: RunResult, writer: ResultWriter) 
         if task.status == "error":
             print_error(f"task {task.id}: {task.reason}")
     if request.as_json:
-        write_quietly(result.model_dump_json(indent=2) + "\n")
+        write_quietly(result.model_dump_json(indent=2) + "\n", sys.stdout)
     else:
-        write_quietly(f"\n{render_summary(result)}result: {writer.result_path}\n")
+        write_quietly(f"\n{render_summary(result)}result: {writer.result_path}\n", sys.stdout)

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Protocol
 
 import typer
@@ -19,22 +18,7 @@ import typer.core
 import typer.main
 
 from devops_bench.cli.errors import report_error
-
-
-class LogLevel(StrEnum):
-    """How much is logged to standard error."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class LogFormat(StrEnum):
-    """How a log line looks."""
-
-    TEXT = "text"
-    JSON = "json"
+from devops_bench.cli.logs import LogFormat, LoggingCommand, LogLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +29,9 @@ class Entry:
         module: The module below ``devops_bench.cli``.
         attribute: A function with typer's annotations, or a ``typer.Typer``.
         help: The line in the list of commands.
-        command_class: The name of the module's own command class, empty for typer's.
-        logs: Whether it logs; those that do not never import structlog.
+        command_class: The name of the module's own command class, empty for the usual one.
+        logs: Whether it logs; those that do not never import structlog. A class of its own has to
+            derive from :class:`~devops_bench.cli.logs.LoggingCommand` for that.
     """
 
     module: str
@@ -63,7 +48,7 @@ COMMANDS: dict[str, Entry] = {
     "verify": Entry("verify", "verify", "Run and judge the verify.py of SaaS-Bench tasks."),
     "lint": Entry("lint", "lint", "Say everything that is wrong with specs."),
     "schema": Entry("schema", "schema", "Print the JSON Schema of a spec, for editors."),
-    "cluster": Entry("cluster", "app", "Build, start and end local control planes.", logs=True),
+    "cluster": Entry("cluster", "app", "Build, start and end local control planes."),
     "version": Entry("version", "version", "Print the version."),
 }
 
@@ -107,7 +92,8 @@ def load_command(name: str, entry: Entry) -> typer.core.TyperCommand:
         wrapper = target
     else:
         wrapper = typer.Typer(rich_markup_mode=None, add_completion=False)
-        command_class = getattr(module, entry.command_class) if entry.command_class else None
+        usual = LoggingCommand if entry.logs else None
+        command_class = getattr(module, entry.command_class) if entry.command_class else usual
         wrapper.command(name, cls=command_class)(target)
     command = typer.main.get_command(wrapper)
     command.name = name
@@ -133,14 +119,13 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def devops_bench(
-    ctx: typer.Context,
     log_level: Annotated[
         LogLevel, typer.Option(envvar="DEVOPS_BENCH_LOG_LEVEL", help="What is logged to stderr.")
     ] = LogLevel.WARNING,
     log_format: Annotated[
         LogFormat, typer.Option(envvar="DEVOPS_BENCH_LOG_FORMAT", help="How a log line looks.")
     ] = LogFormat.TEXT,
-    version: Annotated[  # noqa: ARG001 - its callback does the work
+    version: Annotated[
         bool,
         typer.Option(
             "--version", is_eager=True, callback=_print_version, help="Print the version."
@@ -148,11 +133,6 @@ def devops_bench(
     ] = False,
 ) -> None:
     """Evaluate agents that operate Kubernetes: a verdict is never better than what was observed."""
-    entry = COMMANDS.get(ctx.invoked_subcommand or "")
-    if entry is not None and entry.logs:
-        from devops_bench.core.log import configure_logging  # imports structlog
-
-        configure_logging(level=log_level.value, json_lines=log_format is LogFormat.JSON)
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -210,21 +209,3 @@ class Progress:
             self._stream.flush()
         except (OSError, ValueError):  # closed on us: the run goes on, its result is written
             self._closed = True
-
-
-def write_quietly(text: str, stream: TextIO | None = None) -> None:
-    """Write to standard output, and let a reader that has gone away not change the exit code.
-
-    Args:
-        text: What to write.
-        stream: Where to, standard output when it is ``None``.
-    """
-    target = sys.stdout if stream is None else stream
-    try:
-        target.write(text)
-        target.flush()
-    except BrokenPipeError:
-        # The interpreter flushes again at its end; it must find a place that takes it.
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, target.fileno())
-        os.close(null)

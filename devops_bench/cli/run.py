@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from devops_bench.cli.logs import LoggingCommand
 from devops_bench.cli.words import split_agent_words
 from devops_bench.core.errors import InvalidInputError
 
@@ -33,7 +34,7 @@ class Output(StrEnum):
     JSON = "json"
 
 
-class RunCommand(typer.core.TyperCommand):
+class RunCommand(LoggingCommand):
     """Keeps the words after ``--`` apart: click would take them for arguments of ours."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

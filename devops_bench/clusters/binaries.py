@@ -6,10 +6,12 @@ counts only with all six programs in versions that fit together.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Final
 from devops_bench.clusters import build as builder
 from devops_bench.clusters import stages, versions
 from devops_bench.clusters.build import Build, Say
-from devops_bench.clusters.dirs import control_plane_module
+from devops_bench.clusters.dirs import cache_dir, control_plane_module
 from devops_bench.core.errors import BinariesNotFoundError, ClusterError
 
 ASSETS_VARIABLE: Final = "KUBEBUILDER_ASSETS"
@@ -131,10 +133,10 @@ def find_or_build(say: Say) -> Binaries:
         for line in result.passed_over:
             say(str(line))
         return result.found
-    for line in result.passed_over[:-1]:
-        say(str(line))
     if builder.find_go() is None:
         raise BinariesNotFoundError(_ways(result.passed_over))
+    for line in result.passed_over[:-1]:  # the last one is the cache, and it is filled now
+        say(str(line))
     return _of_build(builder.build(say))
 
 
@@ -220,14 +222,21 @@ def _stages_for(folder: Path) -> Path | None:
     for candidate in candidates:
         if stages.complete(candidate):
             return candidate
+    module = control_plane_module()
+    target = cache_dir() / "stages" / builder.module_key(module)
+    if stages.complete(target):
+        return target
     go = builder.find_go()
     if go is None:
         return None
     try:
-        source = stages.module_stages(go, control_plane_module())
+        source = stages.module_stages(go, module)
     except ClusterError:
         return None  # the caller says what is lacking, and where it was looked for
-    target = builder.builds_dir().parent / "stages"
-    if not stages.complete(target):
-        stages.copy_from_module(source, target)
-    return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent) as work:
+        whole = Path(work) / "stages"
+        stages.copy_from_module(source, whole)
+        with contextlib.suppress(OSError):  # another process was first
+            whole.rename(target)
+    return target if stages.complete(target) else None

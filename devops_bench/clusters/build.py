@@ -231,7 +231,7 @@ def _go_build(go: str, module: Path, bin_dir: Path, version: str, say: Say) -> N
     )
     command = [go, "build", "-v", "-trimpath", "-buildvcs=false", "-mod=readonly"]
     command += ["-o", f"{bin_dir}/", "-ldflags", flags, "tool"]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         command,
         cwd=module,
         stdin=subprocess.DEVNULL,
@@ -239,15 +239,12 @@ def _go_build(go: str, module: Path, bin_dir: Path, version: str, say: Say) -> N
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-    )
-    progress = _Progress(say)
-    try:
-        tail = progress.follow(process)
-    except BaseException:
-        process.terminate()
-        raise
-    finally:
-        process.wait()
+    ) as process:
+        try:
+            tail = _Progress(say).follow(process)
+        except BaseException:
+            process.terminate()
+            raise
     if process.returncode != 0:
         raise ClusterError("go build failed:\n  " + "\n  ".join(tail or ["it said nothing"]))
 

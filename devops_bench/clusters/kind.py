@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
-import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -14,6 +12,7 @@ from typing import Final
 from devops_bench.clusters.base import Cluster
 from devops_bench.clusters.build import Say
 from devops_bench.clusters.local import log_progress
+from devops_bench.clusters.names import cluster_name
 from devops_bench.core.errors import ClusterError
 from devops_bench.k8s.client import connect
 
@@ -44,6 +43,7 @@ class KindProvider:
         self.why = why
         self._say = say
         self._keep = keep
+        self._kept = 0
 
     @contextlib.contextmanager
     def provide(self, run_id: str, run_dir: Path) -> Iterator[Cluster]:
@@ -58,8 +58,9 @@ class KindProvider:
                 could not create the cluster.
         """
         kind = require_kind()
-        readable = re.sub(r"[^a-z0-9]+", "-", run_id.lower()).strip("-")[:20].rstrip("-")
-        name = f"devops-bench-{readable}-{secrets.token_hex(3)}"
+        name = cluster_name(run_id)
+        if self._kept:
+            name += f"-{self._kept + 1}"
         kubeconfig = run_dir / "kubeconfig"
         self._say(f"creating the kind cluster {name}, about a minute")
         command = [kind, "create", "cluster", f"--name={name}", f"--kubeconfig={kubeconfig}"]
@@ -93,6 +94,7 @@ class KindProvider:
 
     def _end(self, kind: str, name: str, kubeconfig: Path) -> None:
         if self._keep:
+            self._kept += 1
             self._say(f"kept the kind cluster {name}: `kind delete cluster --name {name}` ends it")
             return
         _delete(kind, name, kubeconfig)

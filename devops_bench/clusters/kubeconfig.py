@@ -37,7 +37,7 @@ class KubeconfigProvider:
             for flag, value in (("--kubeconfig", path), ("--context", context))
             if value is not None
         ]
-        self.why = why or f"{' and '.join(given) or 'a kubeconfig'} was given"
+        self.why = why or f"{' and '.join(given) or 'a kubeconfig'} given"
 
     @contextlib.contextmanager
     def provide(self, run_id: str, run_dir: Path) -> Iterator[Cluster]:  # noqa: ARG002 - the protocol's

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
-import secrets
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +15,7 @@ from devops_bench.clusters import binaries, plane, state
 from devops_bench.clusters.base import Cluster
 from devops_bench.clusters.build import Say
 from devops_bench.clusters.components import PlaneOptions
+from devops_bench.clusters.names import cluster_name
 from devops_bench.clusters.plane import Plane
 from devops_bench.clusters.state import Kind
 
@@ -72,7 +71,7 @@ class LocalProvider:
         found = binaries.find_or_build(self._say)
         logs = run_dir / LOGS_FOLDER
         running = plane.start(
-            _plane_name(run_id), Kind.RUN, found, self._options, keep_logs_in=logs
+            state.free_name(cluster_name(run_id)), Kind.RUN, found, self._options, keep_logs_in=logs
         )
         failed = True
         try:
@@ -110,9 +109,3 @@ class LocalProvider:
             f"kept the cluster {name}: kubeconfig {running.kubeconfig}, "
             f"`devops-bench cluster down {name}` ends it"
         )
-
-
-def _plane_name(run_id: str) -> str:
-    """Return a free name that tells whose plane it is."""
-    readable = re.sub(r"[^a-z0-9]+", "-", run_id.lower()).strip("-")[:40]
-    return f"run-{readable}-{secrets.token_hex(3)}".replace("--", "-")

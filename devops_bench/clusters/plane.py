@@ -18,6 +18,7 @@ from devops_bench.clusters import components, kubefiles, pki, stages, state
 from devops_bench.clusters.binaries import Binaries
 from devops_bench.clusters.components import PlaneOptions, Ports
 from devops_bench.clusters.dirs import private_dir
+from devops_bench.clusters.names import PREFIX
 from devops_bench.clusters.rest import Answer, Loopback
 from devops_bench.clusters.state import Kind, PlaneState
 from devops_bench.clusters.supervision import Program, Supervised
@@ -42,10 +43,17 @@ class Plane:
     Made by :func:`start`.
     """
 
-    def __init__(self, known: PlaneState, supervised: Supervised, running: dict[str, Program]):
+    def __init__(
+        self,
+        known: PlaneState,
+        supervised: Supervised,
+        running: dict[str, Program],
+        api: Loopback,
+    ) -> None:
         self.state = known
         self._supervised = supervised
         self._programs = running
+        self._api = api
 
     @property
     def folder(self) -> Path:
@@ -74,7 +82,8 @@ class Plane:
 
     def dead_components(self) -> list[str]:
         """Return the names of the components that have ended by themselves, sorted."""
-        return sorted(self._supervised.exited())
+        # The news of an end may still be on its way; the process itself tells at once.
+        return sorted({*self._supervised.exited(), *self.state.dead_components()})
 
     def restart(self, name: str) -> None:
         """Kill a component if it runs and start it again with the same flags.
@@ -91,6 +100,22 @@ class Plane:
         identity = self._supervised.start(self._programs[name])
         self.state = state.with_component(self.state, name, identity)
         state.write(self.state)
+
+    def wait_until_ready(self, timeout_sec: float = START_TIMEOUT_SEC) -> None:
+        """Wait until the API server says that it is ready.
+
+        Args:
+            timeout_sec: Seconds that this may take, > 0.
+
+        Raises:
+            ClusterError: It is not ready in time, or a component has died.
+        """
+        waiting = _Waiting(self._supervised, self.folder, time.monotonic() + timeout_sec)
+        waiting.until("the API server is ready", lambda: _ok(self._api.get("/readyz")))
+
+    def command_line(self, name: str) -> list[str]:
+        """Return the command line of one of the five components."""
+        return list(self._programs[name].command)
 
     def detach(self) -> None:
         """Let the plane live on when this process ends."""
@@ -166,6 +191,7 @@ class _Starter:
         )
         supervised = Supervised(self._folder / "logs" / "supervisor.log")
         self._supervised = supervised
+        waiting = _Waiting(supervised, self._folder, self._deadline)
         self._remember(
             replace(
                 self._state,
@@ -177,12 +203,12 @@ class _Starter:
         )
         api = Loopback(self._ports.api, keys.ca, keys.admin_token)
         self._start(programs[components.ETCD], programs[components.API_SERVER])
-        self._wait("the API server is ready", lambda: _ok(api.get("/readyz")))
+        waiting.until("the API server is ready", lambda: _ok(api.get("/readyz")))
         self._create_node(api)
         self._start(*(programs[name] for name in _AFTER_API_SERVER))
-        self._wait_for_machinery(api, keys)
+        self._wait_for_machinery(waiting, api, keys)
         self._remember(replace(self._state, ready=True))
-        return Plane(self._state, supervised, programs)
+        return Plane(self._state, supervised, programs, api)
 
     def give_up(self, keep_logs_in: Path | None) -> None:
         """End what was started and remove the folder; its logs may be kept."""
@@ -190,14 +216,12 @@ class _Starter:
             self._supervised.stop()
         if keep_logs_in is not None:
             with contextlib.suppress(OSError):  # the error that is on its way says more
-                shutil.copytree(
-                    self._folder / "logs", keep_logs_in / "cluster-logs", dirs_exist_ok=True
-                )
+                shutil.copytree(self._folder / "logs", keep_logs_in, dirs_exist_ok=True)
         state.remove(self._state)
 
     def _write_files(self, keys: pki.Pki) -> None:
         folder, server = self._folder, f"https://127.0.0.1:{self._ports.api}"
-        name = f"devops-bench-{self._state.name}"
+        name = f"{PREFIX}{self._state.name.removeprefix(PREFIX)}"
         admin = kubefiles.token_user(keys.admin_token)
         kubefiles.write(
             folder / state.KUBECONFIG_FILE, kubefiles.document(name, server, keys.ca, admin)
@@ -228,21 +252,29 @@ class _Starter:
         if not answer.ok:
             raise ClusterError(f"the Node could not be created: {answer.body}")
 
-    def _wait_for_machinery(self, api: Loopback, keys: pki.Pki) -> None:
+    def _wait_for_machinery(self, waiting: _Waiting, api: Loopback, keys: pki.Pki) -> None:
         controllers = Loopback(self._ports.controllers, keys.ca)
         scheduler = Loopback(self._ports.scheduler, keys.ca)
         node = f"/api/v1/nodes/{components.NODE_NAME}"
         account = "/api/v1/namespaces/default/serviceaccounts/default"
-        self._wait("the controllers are up", lambda: _ok(controllers.get("/healthz")))
-        self._wait("the scheduler is up", lambda: _ok(scheduler.get("/readyz")))
-        self._wait("the Node is ready", lambda: _node_fault(api.get(node)))
+        waiting.until("the controllers are up", lambda: _ok(controllers.get("/healthz")))
+        waiting.until("the scheduler is up", lambda: _ok(scheduler.get("/readyz")))
+        waiting.until("the Node is ready", lambda: _node_fault(api.get(node)))
         # Without it the first pod of a task would be refused.
-        self._wait("there is a service account", lambda: _ok(api.get(account)))
+        waiting.until("there is a service account", lambda: _ok(api.get(account)))
 
-    def _wait(self, what: str, fault: Callable[[], str]) -> None:
-        """Ask until ``fault`` is empty; a component that died meanwhile is the better answer."""
+
+class _Waiting:
+    """Waits for the plane; a component that died meanwhile is the better answer."""
+
+    def __init__(self, supervised: Supervised, folder: Path, deadline: float) -> None:
+        self._supervised = supervised
+        self._folder = folder
+        self._deadline = deadline
+
+    def until(self, what: str, fault: Callable[[], str]) -> None:
+        """Ask until ``fault`` returns an empty text."""
         pause = threading.Event()
-        last = "it was not asked yet"
         while True:
             self._check_components()
             last = fault()
@@ -250,12 +282,11 @@ class _Starter:
                 return
             if time.monotonic() >= self._deadline:
                 raise ClusterError(
-                    f"the control plane did not start in time: still waiting until {what}: {last}"
+                    f"the control plane is not ready in time: still waiting until {what}: {last}"
                 )
             pause.wait(_POLL_SEC)
 
     def _check_components(self) -> None:
-        assert self._supervised is not None  # noqa: S101 - set before the first wait
         for name, code in self._supervised.exited().items():
             lines = tail(components.log_file(self._folder, name))
             if any(_PORT_TAKEN in line for line in lines):

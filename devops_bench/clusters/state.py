@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import itertools
 import json
 import os
 import re
@@ -103,6 +104,13 @@ def check_name(name: str) -> str:
             "dashes, a letter or digit at both ends"
         )
     return name
+
+
+def free_name(wanted: str) -> str:
+    """Return ``wanted``, or with ``-2``, ``-3`` … behind it when there is a plane of that name."""
+    taken = set(names())
+    candidates = itertools.chain([wanted], (f"{wanted}-{n}" for n in itertools.count(2)))
+    return next(name for name in candidates if name not in taken)
 
 
 @contextlib.contextmanager

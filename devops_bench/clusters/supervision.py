@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -85,8 +86,8 @@ class Supervised:
             ClusterError: It could not be started, or the supervisor is gone.
         """
         with self._changed:
-            for known in (self._started, self._failed, self._exited):
-                known.pop(program.name, None)
+            self._started.pop(program.name, None)
+            self._failed.pop(program.name, None)
         self._send(
             {
                 "do": "start",
@@ -118,6 +119,8 @@ class Supervised:
         self._send({"do": "detach"})
         self._wait_for(lambda: self._detached)
         self._close()
+        # It is nobody's child to wait for any more; without this Popen warns when it is dropped.
+        self._process.returncode = 0
 
     def stop(self) -> bool:
         """End the processes and the supervisor; returns whether all are known to be gone.
@@ -137,7 +140,8 @@ class Supervised:
     def _close(self) -> None:
         assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
         if not self._process.stdin.closed:
-            self._process.stdin.close()
+            with contextlib.suppress(BrokenPipeError):  # it is gone already: as good as closed
+                self._process.stdin.close()
 
     def _send(self, command: JsonObject) -> None:
         assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
@@ -172,6 +176,7 @@ class Supervised:
                 case "started":
                     pid = event["pid"]
                     self._started[name] = pid if isinstance(pid, int) else 0
+                    self._exited.pop(name, None)
                 case "failed":
                     self._failed[name] = str(event.get("reason", ""))
                 case "exited":

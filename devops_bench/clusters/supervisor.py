@@ -101,6 +101,10 @@ class Supervisor:
         arguments, environment = command["command"], command["env"]
         assert isinstance(arguments, list)  # noqa: S101 - our own protocol, narrowed for mypy
         assert isinstance(environment, dict)  # noqa: S101
+        self._tell_exits()
+        if name in self._children:
+            _tell({"event": "failed", "name": name, "reason": "it runs already"})
+            return
         log = os.open(str(command["log"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             child = subprocess.Popen(

@@ -50,6 +50,7 @@ class ClusterAccess(EntryRunner, Protocol):
         *,
         adopt: bool,
         record: Callable[[CreatedObject], None],
+        timeout_sec: float,
     ) -> None:
         """Create the objects of the setup.
 
@@ -57,6 +58,7 @@ class ClusterAccess(EntryRunner, Protocol):
             objects: What to create.
             adopt: Whether an object that is there already is taken over instead of an error.
             record: Told of each object that was created, so that it can be deleted.
+            timeout_sec: Seconds that all of it may take, > 0.
 
         Raises:
             SetupError: One could not be created, or was there already.
@@ -127,6 +129,7 @@ class KubeAccess:
         *,
         adopt: bool,
         record: Callable[[CreatedObject], None],
+        timeout_sec: float,
     ) -> None:
         """Create the objects; see :class:`ClusterAccess`."""
         create_objects(
@@ -136,6 +139,7 @@ class KubeAccess:
             default_namespace=DEFAULT_NAMESPACE,
             adopt=adopt,
             record=record,
+            timeout_sec=timeout_sec,
         )
 
     def not_rolled_out(self, objects: Sequence[JsonObject]) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+
+import structlog
 
 from devops_bench.core.clock import Clock
 from devops_bench.evalharness.observation import (
@@ -15,7 +16,7 @@ from devops_bench.evalharness.observation import (
 )
 from devops_bench.verification.result import VerificationResult
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 OnSample = Callable[[str, VerificationResult, HoldObservation], None]
 """Called after each sample with the entry's name, the sample, and a copy of the observation."""
@@ -173,4 +174,4 @@ class ObservationBook:
         try:
             self._on_sample(name, result, observation)
         except Exception:
-            log.exception("on_sample_failed entry=%s", name)
+            log.exception("monitor.listener_failed", entry=name)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import structlog
 
 from devops_bench.agents.base import Agent, AgentResult, AgentStatus, AgentTurn
 from devops_bench.clusters.base import Cluster, ClusterProvider
@@ -31,7 +32,7 @@ from devops_bench.results.model import AgentReport, ReportRow, TaskResult
 from devops_bench.tasks.model import DEFAULT_TIMEOUT_SEC, Task
 from devops_bench.verification.spec import VerificationEntry
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 DELETE_TIMEOUT_SEC = 60.0
 """What deleting the setup's objects may take."""
@@ -46,12 +47,14 @@ class HarnessOptions:
     Attributes:
         adopt: Whether objects of the setup that are there already are taken over.
         keep: Whether the setup's objects stay. The provider decides about the cluster itself.
+        judge_only: Whether the setup is left out, so that the cluster is judged as it is.
         timeout_sec: Seconds of the agent's turn, > 0; ``None`` for the task's own.
         agent_environment: Variables that the agent gets besides the allow-list.
     """
 
     adopt: bool = False
     keep: bool = False
+    judge_only: bool = False
     timeout_sec: float | None = None
     agent_environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -126,7 +129,7 @@ class DefaultEvalHarness:
         except DevopsBenchError as exc:
             run.problem = str(exc)
         except Exception as exc:
-            log.exception("task_failed task=%s", task.id)
+            log.exception("task.failed", task=task.id)
             run.problem = f"unexpected {type(exc).__name__}: {exc}"
         return run.finish()
 
@@ -154,9 +157,19 @@ class DefaultEvalHarness:
 
     def _set_up(self, run: TaskRun, access: ClusterAccess) -> None:
         setup = run.task.setup
-        with run.phase(Phase.SETUP, f"{len(setup.objects)} objects"):
-            access.create(setup.objects, adopt=self._options.adopt, record=run.on_created)
-            await_ready(access, setup, setup_timeout_sec(), self._clock)
+        judge_only = self._options.judge_only
+        detail = (
+            "left out, as no agent is asked for" if judge_only else f"{len(setup.objects)} objects"
+        )
+        with run.phase(Phase.SETUP, detail):
+            if not judge_only:
+                access.create(
+                    setup.objects,
+                    adopt=self._options.adopt,
+                    record=run.on_created,
+                    timeout_sec=setup_timeout_sec(),
+                )
+                await_ready(access, setup, setup_timeout_sec(), self._clock)
             check_ground(access, run.task.entries)
 
     @contextmanager
@@ -174,6 +187,7 @@ class DefaultEvalHarness:
     def _baseline(self, run: TaskRun, monitor: SafeguardMonitor) -> None:
         with run.phase(Phase.BASELINE, f"{len(_watched(run.task))} safeguards must hold"):
             check_baseline(monitor.await_baseline(setup_timeout_sec()))
+            run.baseline_held = True
 
     def _turn(
         self, run: TaskRun, agent: Agent, cluster: Cluster, monitor: SafeguardMonitor
@@ -253,7 +267,7 @@ class DefaultEvalHarness:
             remaining = access.delete(run.created, DELETE_TIMEOUT_SEC)
         except Exception as exc:
             # A dead cluster must not keep the rest from being taken down, nor change a verdict.
-            log.exception("delete_failed task=%s", run.task.id)
+            log.exception("teardown.delete_failed", task=run.task.id)
             remaining = [f"{len(run.created)} objects of the setup: {exc}"]
         for text in remaining:
             run.leave_behind(text)
@@ -270,7 +284,7 @@ def _end_cluster(run: TaskRun, cluster: Cluster, stack: ExitStack) -> None:
         # The provider learns how it ended: it keeps its logs when something went wrong.
         stack.__exit__(*sys.exc_info())
     except Exception as exc:
-        log.exception("cluster_not_ended task=%s", run.task.id)
+        log.exception("teardown.cluster_not_ended", task=run.task.id)
         run.leave_behind(f"the cluster {cluster.name} could not be ended: {exc}")
 
 

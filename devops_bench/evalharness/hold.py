@@ -8,9 +8,10 @@ by the same functions, and :func:`hold_verdict` judges both.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Iterable
+
+import structlog
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.evalharness.book import BaselineFailure, ObservationBook, OnSample
@@ -38,7 +39,7 @@ __all__ = [
     "run_hold_window",
 ]
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 DEFAULT_JOIN_TIMEOUT_SEC = 30.0
 """Enough for a sample at work and the last one after it, each at its own bound."""
@@ -156,7 +157,7 @@ class SafeguardMonitor:
                 sampler.join(self._give_up_at - self._clock.monotonic())
         except Exception:
             # Whatever has no sampler stays unfinished, and so is an error.
-            log.exception("safeguard_monitor_failed")
+            log.exception("monitor.failed")
             self._ending.wait()
         finally:
             self._close()
@@ -174,4 +175,4 @@ class SafeguardMonitor:
     def _close(self) -> None:
         unfinished = self._book.close("its last sample did not end after the turn had ended")
         if unfinished and self._thread is not None:
-            log.warning("samples_unfinished entries=%s", ", ".join(unfinished))
+            log.warning("monitor.samples_unfinished", entries=unfinished)

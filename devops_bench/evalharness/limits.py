@@ -6,6 +6,7 @@ import logging
 import math
 import os
 
+# Plain logging: these warnings must reach the reader of a program that configured no structlog.
 log = logging.getLogger(__name__)
 
 
@@ -27,7 +28,7 @@ def seconds_from_environment(variable: str, default: float) -> float:
     if math.isfinite(value) and value > 0:
         return value
     log.warning(
-        "invalid_setting variable=%s value=%r used=%s: must be a finite number of seconds > 0",
+        "setting.invalid variable=%s value=%r used=%s: must be a finite number of seconds > 0",
         variable,
         raw,
         default,
@@ -46,5 +47,8 @@ def verification_total_budget_sec() -> float:
 
 
 def setup_timeout_sec() -> float:
-    """Return the bound of setup and baseline, each (``BENCH_SETUP_TIMEOUT_SEC``, 180)."""
+    """Return the bound of creating, of readiness and of the baseline, each.
+
+    ``BENCH_SETUP_TIMEOUT_SEC``, 180.
+    """
     return seconds_from_environment("BENCH_SETUP_TIMEOUT_SEC", 180.0)

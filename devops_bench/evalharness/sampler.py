@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 from typing import Protocol
+
+import structlog
 
 from devops_bench.core.clock import Clock
 from devops_bench.evalharness.book import ObservationBook
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 HOLD_SAMPLE_TIMEOUT_SEC = 10.0
 """What one sample of a hold entry may take before it is an error."""
@@ -89,7 +90,7 @@ class Sampler:
             self._sample_until_the_end()
         except Exception:
             # The entry stays unfinished, and so is an error: nobody saw the rest of its window.
-            log.exception("sampler_failed entry=%s", self._entry.name)
+            log.exception("monitor.sampler_failed", entry=self._entry.name)
 
     def _sample_until_the_end(self) -> None:
         due = self._clock.monotonic()

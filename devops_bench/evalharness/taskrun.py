@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import structlog
 
 from devops_bench.clusters.base import Cluster
 from devops_bench.core.clock import Clock
@@ -30,7 +31,7 @@ from devops_bench.tasks.model import Task
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
-log = logging.getLogger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class TaskRun:
@@ -53,6 +54,7 @@ class TaskRun:
         self.left_behind: list[str] = []
         self.problem: str | None = None
         self.interrupted = False
+        self.baseline_held = False
         self.journal = Journal(folder, clock=clock)
         self._reporter = reporter
         self._clock = clock
@@ -104,14 +106,18 @@ class TaskRun:
         )
 
     def on_sample(self, name: str, result: VerificationResult, obs: HoldObservation) -> None:
-        """Journal and tell a safeguard's sample if it changed its state; thread-safe."""
+        """Journal and tell a safeguard's sample if it changed its state; thread-safe.
+
+        Before the baseline holds a failure is nobody's violation yet.
+        """
         with self._lock:
             changed = self._last_status.get(name) != result.status
             self._last_status[name] = result.status
         if not changed:
             return
+        held = self.baseline_held
         self.journal.write(
-            "hold_violation" if result.status == "fail" else "sample_changed",
+            "hold_violation" if held and result.status == "fail" else "sample_changed",
             entry=name,
             status=result.status,
             reason=result.reason,
@@ -119,7 +125,7 @@ class TaskRun:
         )
         self._tell(
             lambda: self._reporter.safeguard_sampled(
-                self.task.id, name, result.status, result.reason, obs.violated
+                self.task.id, name, result.status, result.reason, held and obs.violated
             )
         )
 
@@ -169,7 +175,7 @@ class TaskRun:
             reason=self._reason(status, rows),
             verification_report=rows,
             name=self.task.name,
-            source=self.task.source.name,
+            source=f"{self.task.source.parent.name}/{self.task.source.name}",
             agent=self.agent,
             cluster=self.cluster,
             phases=self._phases,
@@ -220,4 +226,4 @@ class TaskRun:
         try:
             tell()
         except Exception:
-            log.exception("reporter_failed task=%s", self.task.id)
+            log.exception("reporter.failed", task=self.task.id)

@@ -133,7 +133,7 @@ class TaskResult(_Record):
         verification_report: One row for each entry, in the spec's order, then one for each that
             did not parse.
         name: The task's name, empty without one.
-        source: The spec's file name.
+        source: The spec's file, with its folder.
         agent: How the turn went; null when there was none.
         cluster: Where it ran; null when there was none.
         phases: What was done, in order.

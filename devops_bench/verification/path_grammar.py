@@ -6,6 +6,7 @@ which characters to change.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable
 from functools import lru_cache
@@ -32,6 +33,8 @@ from devops_bench.verification.values import ORDERING_OPS, ComparingOp
 _MAX_LENGTH: Final = 2000
 _MAX_NESTED_FILTERS: Final = 5
 _PARSER_LOCK: Final = threading.Lock()  # PLY keeps a parse's state on the one parser object
+_PATTERN: Final = re.compile(r"""=~\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+_LOST_ESCAPE: Final = re.compile(r"""(\\['"\\])|\\""")
 _OPS: Final[dict[str, ComparingOp]] = {
     "=": "eq",
     "==": "eq",
@@ -67,7 +70,7 @@ def parse_steps(text: str) -> tuple[Step, ...]:
         raise ValueError(f"a path has at most {_MAX_LENGTH} characters, this one has {len(text)}")
     _refuse_other_languages(text)
     try:
-        tokens = list(_lexer().tokenize(text))
+        tokens = list(_lexer().tokenize(_with_patterns_kept(text)))
         _refuse_tokens(text, tokens)
         with _PARSER_LOCK:
             tree = _parser().parse_token_stream(iter(tokens))
@@ -89,6 +92,21 @@ def _lexer() -> Any:
     from jsonpath_ng.ext.parser import ExtendedJsonPathLexer
 
     return ExtendedJsonPathLexer()
+
+
+def _with_patterns_kept(text: str) -> str:
+    r"""Return ``text`` with the patterns of ``=~`` such that the lexer hands them on as written.
+
+    It drops a backslash within quotes, so that ``=~ '1\.2'`` would match ``1x2`` and ``\d`` only
+    a ``d``. A doubled backslash and an escaped quote mean what they mean to the lexer.
+    """
+    if "=~" not in text or "\\" not in text:
+        return text
+    return _PATTERN.sub(lambda match: _LOST_ESCAPE.sub(_doubled, match[0]), text)
+
+
+def _doubled(escape: re.Match[str]) -> str:
+    return escape[1] or r"\\"
 
 
 def _refuse_other_languages(text: str) -> None:

@@ -26,6 +26,7 @@ _PAUSE_FACTOR: Final = 1.3
 _SHORTEST_TIMEOUT_SEC: Final = 0.001
 _ROOM_FACTOR: Final = 4.0
 _LEAST_ROOM_SEC: Final = 0.5
+_LARGEST_SHARE: Final = 0.1
 
 
 class VerifierAgent:
@@ -108,9 +109,7 @@ class VerifierAgent:
             now = self._clock.monotonic()
             if result.success and not result.stale:
                 break
-            # A sample that cannot end in time would only hide the last one that did, so each gets
-            # several times what the last one took.
-            room = deadline - now - max((now - began) * _ROOM_FACTOR, _LEAST_ROOM_SEC)
+            room = deadline - now - _time_to_end(now - began, timeout_sec)
             if room <= 0 or self._clock.wait(self._cancel, min(pause, room)):
                 result = _not_converged(result, cancelled=self._cancel.is_set())
                 break
@@ -161,6 +160,16 @@ def _not_converged(last: VerificationResult, *, cancelled: bool) -> Verification
         return last
     reason = f"{last.reason}; the status is behind the object's generation, so it is not yet true"
     return last.model_copy(update={"success": False, "status": "fail", "reason": reason})
+
+
+def _time_to_end(last_took_sec: float, budget_sec: float) -> float:
+    """Return what must be left of a budget for one more sample to be worth its start.
+
+    A sample that cannot end in time would only hide the last one that did, so it gets several times
+    what that took; but a small budget is there to be used, not to be kept.
+    """
+    ample = max(last_took_sec * _ROOM_FACTOR, _LEAST_ROOM_SEC)
+    return max(last_took_sec, min(ample, budget_sec * _LARGEST_SHARE))
 
 
 def _said(exc: Exception) -> str:

@@ -168,7 +168,7 @@ class Cli:
         words = [str(word) for word in arguments]
         if words[0] == "run":
             words[1:1] = ["--results-dir", str(self.results)]
-        process = subprocess.Popen(
+        with subprocess.Popen(
             [str(PROGRAM), *words],
             cwd=self.folder,
             env=self._environment(env or {}),
@@ -176,13 +176,12 @@ class Cli:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-        )
-        try:
-            yield process
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
+        ) as process:
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    process.kill()
 
 
 def new_namespace(prefix: str = "it") -> str:

@@ -67,7 +67,7 @@ def test_ctrl_c_ends_the_turn_and_writes_a_result(
         output = process.communicate(timeout=120)
 
     done = cli.finished(process.returncode, *output)
-    assert done.code == 130, done
+    assert done.code == 130, str(done)
     assert done.task().status == "interrupted"
     assert "Traceback" not in done.stderr
     wait_until(lambda: not plane.exists("namespace", namespace_name), "what was made is taken down")
@@ -89,7 +89,7 @@ def test_sigterm_is_the_same(cli: Cli, tmp_path: Path) -> None:
         output = process.communicate(timeout=120)
 
     done = cli.finished(process.returncode, *output)
-    assert done.code == 130, done
+    assert done.code == 130, str(done)
     assert done.task().status == "interrupted"
     wait_until(lambda: not processes_that_mention(str(tmp_path)), "every process has ended")
 
@@ -106,7 +106,7 @@ def test_the_agent_is_ended_at_the_end_of_its_turn_and_safeguards_are_judged(
         env={"VERIFICATION_TIMEOUT_SEC": "2"},
     )
 
-    assert done.code == 1, done
+    assert done.code == 1, str(done)
     agent = done.task().agent
     assert agent is not None
     assert agent.status == "timed_out"

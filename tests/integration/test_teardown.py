@@ -51,7 +51,7 @@ def test_what_the_run_made_is_deleted(
 
     done = run(cli, plane, task)
 
-    assert done.code == 0, done
+    assert done.code == 0, str(done)
     assert done.task().left_behind == []
     wait_until(lambda: not plane.exists("namespace", namespace_name), "the run's namespace is gone")
 
@@ -69,7 +69,7 @@ def test_setup_refuses_an_object_that_is_already_there(
 
     done = run(cli, plane, task, script=f"touch {witness}")
 
-    assert done.code == 3, done
+    assert done.code == 3, str(done)
     assert "theirs" in done.task().reason
     assert not witness.exists()
     assert plane.get("-n", namespace, "configmap", "theirs")["data"] == {"from": "them"}
@@ -87,7 +87,7 @@ def test_adopt_uses_what_is_there_and_does_not_delete_it(
 
     done = run(cli, plane, task, "--adopt")
 
-    assert done.code == 0, done
+    assert done.code == 0, str(done)
     phase = plane.get("namespace", namespace)["status"]
     assert phase == {"phase": "Active"}
     assert not plane.exists("-n", namespace, "configmap", "ours")
@@ -108,7 +108,7 @@ def test_an_object_that_was_made_again_by_somebody_else_is_not_deleted(
 
     done = run(cli, plane, task, script=script)
 
-    assert done.code == 0, done
+    assert done.code == 0, str(done)
     assert plane.get("-n", namespace, "configmap", "ours")["data"] == {"from": "agent"}
     assert not plane.exists("-n", namespace, "configmap", "second")
 
@@ -124,6 +124,25 @@ def test_keep_leaves_everything_and_says_so(
 
     done = run(cli, plane, task, "--keep")
 
-    assert done.code == 0, done
+    assert done.code == 0, str(done)
     assert plane.exists("-n", namespace, "configmap", "ours")
     assert "kept" in (done.stdout + done.stderr).lower()
+
+
+def test_without_an_agent_the_cluster_is_judged_as_it_is(
+    cli: Cli, plane: Plane, namespace: str, tmp_path: Path
+) -> None:
+    task = write_task(
+        tmp_path / "judged",
+        objects=[config_map("ours", namespace)],
+        entries=[objective(namespace)],
+    )
+    words: list[str | Path] = ["run", "--spec", task, "--kubeconfig", plane.kubeconfig]
+
+    before = cli.run(*words, "--agent", "none", env={"VERIFICATION_TIMEOUT_SEC": "1"})
+    plane.run_kubectl("-n", namespace, "create", "configmap", "ours", "--from-literal=from=them")
+    after = cli.run(*words, "--agent", "none")
+
+    assert before.code == 1, str(before)
+    assert after.code == 0, str(after)
+    assert plane.get("-n", namespace, "configmap", "ours")["data"] == {"from": "them"}

@@ -20,7 +20,10 @@ from devops_bench.verification.regex import Pattern, compile_pattern
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.values import ORDERING_OPS, ComparingOp, type_name
 
-Op: TypeAlias = ComparingOp | Literal["exists", "absent"]
+# Written out, not as a union with ComparingOp: an error would name each half of a union.
+Op: TypeAlias = Literal[
+    "eq", "ne", "gt", "gte", "lt", "lte", "contains", "matches", "exists", "absent"
+]
 AcrossMatches: TypeAlias = Literal["every", "none"]
 
 _COMPARING: Final[frozenset[str]] = frozenset(get_args(ComparingOp))

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from devops_bench.cli.progress import Progress, write_quietly
+from devops_bench.cli.progress import Progress
 from devops_bench.evalharness.events import Phase, Reporter
 from devops_bench.results.model import TaskResult
 
@@ -168,9 +168,3 @@ def test_many_threads_may_tell_at_once() -> None:
     lines = stream.getvalue().splitlines()[1:]
     assert len(lines) == 800
     assert all(re.fullmatch(r" +\d+\.\ds +safeguard \d: VIOLATED: why", line) for line in lines)
-
-
-def test_the_result_goes_to_the_stream() -> None:
-    stream = io.StringIO()
-    write_quietly("text", stream)
-    assert stream.getvalue() == "text"

@@ -280,6 +280,18 @@ class TestRun:
             "warning: --var NAMESPCE: no spec refers to that variable\n"
         )
 
+    def test_a_file_that_the_agent_will_not_find_is_pointed_out(
+        self, outcomes: Outcomes, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        words = ("bash", "agent.sh", "--flag", "/bin/sh")
+        request, results = outcomes("passed", agent="command", agent_words=words)
+        (results.parent / "agent.sh").write_text("true\n")
+        assert execute(request) == 0
+        assert capsys.readouterr().err == (
+            "warning: agent.sh is a file here, but the agent starts in a new empty folder: "
+            "give its full path if it is meant\n"
+        )
+
     def test_who_ran_what_is_written_down(self, outcomes: Outcomes) -> None:
         request, results = outcomes(
             "passed", agent="command", agent_words=("true", "--flag"), timeout_sec=5.0

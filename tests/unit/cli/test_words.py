@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devops_bench.cli.words import split_agent_words
+from devops_bench.cli.words import HIDDEN, shown_words, split_agent_words
 
 WORDS = st.lists(
     st.sampled_from(["--agent", "script", "command", "--", "--spec", "x", "-v", "--agent=script"])
@@ -46,3 +46,20 @@ def test_what_stands_after_the_separator_is_the_agents_untouched(
     before = [word for word in before if word != "--"]
     _, words = split_agent_words([*before, "--", *after])
     assert words[len(words) - len(after) :] == after
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("my-agent --api-key s3cret --fast", f"my-agent --api-key {HIDDEN} --fast"),
+        ("my-agent --api-key=s3cret", f"my-agent --api-key={HIDDEN}"),
+        ("env OPENAI_API_KEY=s3cret my-agent", f"env OPENAI_API_KEY={HIDDEN} my-agent"),
+        (
+            "my-agent --password -s3cret --token s3cret",
+            f"my-agent --password {HIDDEN} --token {HIDDEN}",
+        ),
+        ("my-agent --author me --model=x token", "my-agent --author me --model=x token"),
+    ],
+)
+def test_values_of_secrets_are_not_shown(words: str, shown: str) -> None:
+    assert shown_words(words.split()) == shown

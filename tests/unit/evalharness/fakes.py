@@ -85,6 +85,7 @@ class FakeAccess(FakeRunner):
         *,
         adopt: bool,
         record: Callable[[CreatedObject], None],
+        timeout_sec: float,
     ) -> None:
         for index, _ in enumerate(objects):
             record(CreatedObject("v1", "ConfigMap", f"/{index}", "default", f"o{index}", "uid"))

@@ -36,9 +36,9 @@ def hang() -> Iterator[Hang]:
 
 @pytest.fixture
 def little_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "GRACE_SEC", 0.05)
-    monkeypatch.setattr(budget, "HOLD_SAMPLE_TIMEOUT_SEC", 0.05)
-    monkeypatch.setenv("VERIFICATION_TIMEOUT_SEC", "0.1")
+    monkeypatch.setattr(budget, "GRACE_SEC", 0.5)
+    monkeypatch.setattr(budget, "HOLD_SAMPLE_TIMEOUT_SEC", 0.5)
+    monkeypatch.setenv("VERIFICATION_TIMEOUT_SEC", "1")
 
 
 def judge(

@@ -21,6 +21,7 @@ from devops_bench.evalharness.hold import HoldObservation
 from devops_bench.results.journal import read_journal
 from devops_bench.results.model import ReportRow, TaskResult
 from devops_bench.tasks.model import EntryError, Setup, Task
+from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 from tests.unit.evalharness.fakes import FakeAccess, FakeAgent, FakeProvider, Recorder, make_task
 from tests.unit.evalharness.helpers import (
@@ -81,8 +82,9 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-@pytest.fixture(autouse=True)
-def short_setup(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tasks that never become ready; no test that has to pass is held to it."""
     monkeypatch.setenv("BENCH_SETUP_TIMEOUT_SEC", "0.3")
 
 
@@ -184,11 +186,12 @@ def test_how_the_agent_ended_does_not_decide(world: World, status: AgentStatus) 
 # --- broken tasks -------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("answer", [FAIL, ERROR])
 def test_a_safeguard_that_does_not_hold_before_the_turn_is_a_broken_task(
-    world: World, answer: object
+    world: World, answer: VerificationResult
 ) -> None:
-    world.access.answers = {"floor": Script(FAIL if answer is FAIL else ERROR)}
+    world.access.answers = {"floor": Script(answer)}
     result = world.run(make_task(OBJECTIVE, FLOOR, setup=OBJECTS))
     assert (result.status, result.outcome) == ("error", None)
     assert "floor" in result.reason
@@ -197,10 +200,11 @@ def test_a_safeguard_that_does_not_hold_before_the_turn_is_a_broken_task(
     assert no_monitor_is_left()
 
 
-def test_the_baseline_is_retried(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BENCH_SETUP_TIMEOUT_SEC", "20")
+def test_the_baseline_is_retried_and_is_nobodys_violation(world: World) -> None:
     world.access.answers = {"floor": Script(ERROR, FAIL, PASS)}
     assert world.run(make_task(OBJECTIVE, FLOOR)).status == "passed"
+    assert "sample_changed" in world.events()
+    assert "hold_violation" not in world.events()
 
 
 @pytest.mark.parametrize("mode", ["assert", "hold"])
@@ -231,6 +235,7 @@ def test_a_setup_that_fails_half_way_is_taken_down(world: World) -> None:
     assert world.access.deleted == ["o0", "o1"]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_setup_that_does_not_roll_out_is_a_broken_task(world: World) -> None:
     world.access.waiting = [["Deployment web: 0 of 3 replicas are updated"]] * 1000
     result = world.run(make_task(OBJECTIVE, setup=Setup()))
@@ -243,6 +248,7 @@ def test_the_rollout_is_waited_for(world: World) -> None:
     assert world.run(make_task(OBJECTIVE, setup=Setup())).status == "passed"
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_ready_check_that_does_not_pass_is_a_broken_task(world: World) -> None:
     world.access.answers = {"up": lambda: FAIL}
     ready = (make_entry("up", "objective", "converge"),)

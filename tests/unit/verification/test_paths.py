@@ -119,6 +119,22 @@ def test_elements_without_the_field_are_counted(text: str, elements: list[JsonVa
     assert list(parse_path(text).find(_POD).elements) == elements
 
 
+@pytest.mark.parametrize(
+    ("pattern", "matched"),
+    [
+        (r"'1\.2'", ["1.2"]),
+        (r"'1\\.2'", ["1.2"]),
+        (r"'^\d.\d$'", ["1.2", "1x2"]),
+        (r"""'it\'s'""", ["it's"]),
+        ('"it.s"', ["it's"]),
+    ],
+)
+def test_a_pattern_keeps_its_backslashes(pattern: str, matched: list[str]) -> None:
+    document: JsonValue = {"a": [{"b": text} for text in ("1.2", "1x2", "d.d", "it's")]}
+    found = parse_path(f"a[?(@.b =~ {pattern})].b").find(document)
+    assert list(found.elements) == matched
+
+
 def test_null_is_no_value() -> None:
     assert parse_path("a.b").find({"a": {"b": None}}).elements == (MISSING,)
     assert parse_path("a[?(@.b)]").find({"a": [{"b": None}]}).elements == (MISSING,)

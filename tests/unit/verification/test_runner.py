@@ -139,6 +139,19 @@ def test_converge_ends_with_its_budget_and_says_what_was_seen_last() -> None:
     assert all(timeout > 0 for timeout in source.timeouts)
 
 
+def test_converge_uses_a_small_budget_too() -> None:
+    agent, source, clock = _agent((0, _replicas(2)), (0.3, _replicas(4)))
+    source.clock, source.cost_sec = clock, 0.02
+    assert agent.run_entry(_entry(_AT_LEAST_4), 0.6).success
+
+
+def test_converge_leaves_its_last_sample_time_to_end() -> None:
+    agent, source, clock = _agent((0, _replicas(2)))
+    source.clock, source.cost_sec = clock, 0.3
+    agent.run_entry(_entry(_AT_LEAST_4), 10)
+    assert min(source.timeouts) > 0.9
+
+
 def test_converge_is_an_error_if_the_last_look_was_one() -> None:
     agent, _, _ = _agent((0, _replicas(2)), (5, Unreadable("the server is gone")))
     result = agent.run_entry(_entry(_AT_LEAST_4), 10)
