@@ -90,7 +90,18 @@ class ProbeContext:
 
 
 class Probe(CheckNode, ABC):
-    """A check that does I/O of its own; it can only be sampled, and the report says so."""
+    """A check that does I/O of its own; it can only be sampled, and the report says so.
+
+    Attributes:
+        hold_refusal: Why it must not stand in an entry in hold mode, a clause that follows on the
+            check's type; empty when it may.
+    """
+
+    hold_refusal: ClassVar[str] = ""
+
+    def own_timeout_sec(self) -> float:
+        """Return how many seconds it needs where others are bounded by a default; 0 for none."""
+        return 0.0
 
     @abstractmethod
     def probe(self, context: ProbeContext, timeout_sec: float) -> VerificationResult:

@@ -10,7 +10,12 @@ import structlog
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.k8s.view import Snapshot, View, ViewSource
 from devops_bench.verification.base import Check, CheckNode, Probe, ProbeContext
-from devops_bench.verification.combinators import evaluate, is_pure, queries_of
+from devops_bench.verification.combinators import (
+    evaluate,
+    is_pure,
+    own_timeout_sec_of,
+    queries_of,
+)
 from devops_bench.verification.probes.execution import ProbeRunner, side_by_side
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
@@ -102,10 +107,11 @@ class VerifierAgent:
     def _converge(self, check: CheckNode, timeout_sec: float) -> VerificationResult:
         start = self._clock.monotonic()
         deadline = start + timeout_sec
+        longest = max(SAMPLE_TIMEOUT_SEC, own_timeout_sec_of(check))
         pause = _FIRST_PAUSE_SEC
         while True:
             began = self._clock.monotonic()
-            result = self.sample(check, min(deadline - began, SAMPLE_TIMEOUT_SEC))
+            result = self.sample(check, min(deadline - began, longest))
             now = self._clock.monotonic()
             if result.success and not result.stale:
                 break
