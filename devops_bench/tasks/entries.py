@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from devops_bench.core.diagnostics import Level
+from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.core.paths import resolve_below
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import EntryError
 from devops_bench.tasks.yaml import DocPath, format_path
+from devops_bench.verification.combinators import leaves_of
+from devops_bench.verification.probes.verify_script import VerifyScript
 from devops_bench.verification.spec import (
     EntryProblem,
     VerificationEntry,
     parse_entries_located,
 )
+from devops_bench.verify_protocol.task import SCRIPT_NAME
 
 Mode: TypeAlias = Literal["lint", "run"]
 
@@ -27,12 +33,16 @@ class EntryRules:
     Attributes:
         mode: ``lint`` warns of what a later version or a plug-in may know; ``run`` refuses it.
         allow_invalid: Entries that do not parse are kept as errors of the report.
-        total_budget_sec: Seconds that a soak must fit in.
+        total_budget_sec: Seconds that a soak, and a script, must fit in.
+        folder: The spec's folder, which the paths of checks must not leave.
+        open_paths: Values with an unset variable: such a path is not looked for.
     """
 
     mode: Mode
     allow_invalid: bool
     total_budget_sec: float
+    folder: Path
+    open_paths: Collection[DocPath] = frozenset()
 
 
 def read_entries(
@@ -46,6 +56,9 @@ def read_entries(
         findings: Gets what is wrong.
         rules: How entries are taken.
     """
+    for index, item in enumerate(raw if isinstance(raw, list) else []):
+        if isinstance(item, dict):
+            _resolve_task_dirs(item.get("check"), (*root, index, "check"), findings, rules)
     entries, problems = parse_entries_located(raw)
     for problem in problems:
         _add(problem, (*root, *problem.loc), findings, rules)
@@ -63,6 +76,8 @@ def read_checks(
     raw: Sequence[JsonValue], root: DocPath, findings: Findings, rules: EntryRules
 ) -> tuple[VerificationEntry, ...]:
     """Return ``setup.ready``: each check as an objective in converge mode, named by its place."""
+    for index, check in enumerate(raw):
+        _resolve_task_dirs(check, (*root, index), findings, rules)
     wrapped: list[JsonValue] = [
         {"name": f"ready[{index}]", "role": "objective", "mode": "converge", "check": check}
         for index, check in enumerate(raw)
@@ -107,7 +122,16 @@ def _entry_errors(problems: Sequence[EntryProblem]) -> tuple[EntryError, ...]:
 def _fits_budget(
     entry: VerificationEntry, path: DocPath, findings: Findings, rules: EntryRules
 ) -> None:
-    """A soak that cannot end within the budget could only ever be an error."""
+    """What cannot end within the budget could only ever be an error."""
+    scripts = [leaf for leaf in leaves_of(entry.check) if isinstance(leaf, VerifyScript)]
+    seconds = sum(script.timeout_sec for script in scripts)
+    if scripts and seconds > rules.total_budget_sec:
+        findings.add(
+            (*path, "check"),
+            f"its verify_script may take {seconds:g} s, more than the {rules.total_budget_sec:g} s "
+            "that everything after the turn may take",
+            "shorten its timeout_sec, or raise verification_budget_sec",
+        )
     if entry.resolved_mode != "hold" or entry.hold_window_sec is None:
         return
     needed = entry.hold_settle_sec + entry.hold_window_sec
@@ -118,6 +142,26 @@ def _fits_budget(
             "that everything after the turn may take",
             "shorten it, or raise verification_budget_sec",
         )
+
+
+def _resolve_task_dirs(
+    check: JsonValue, path: DocPath, findings: Findings, rules: EntryRules
+) -> None:
+    """Replace the task folders of scripts by their real paths, below the spec's folder."""
+    for node, place in _nodes(check, path):
+        name, at = node.get("task_dir"), (*place, "task_dir")
+        if node.get("type") != "verify_script" or not isinstance(name, str) or not name:
+            continue
+        if at in rules.open_paths:
+            continue
+        try:
+            folder = resolve_below(rules.folder, name)
+        except InvalidInputError as exc:
+            findings.add(at, str(exc), "name a folder below the spec's")
+            continue
+        if not (folder / SCRIPT_NAME).is_file():
+            findings.add(at, f"there is no {name}/{SCRIPT_NAME}", "name a task's folder")
+        node["task_dir"] = str(folder)
 
 
 def _look_at(check: JsonValue, path: DocPath, findings: Findings) -> None:

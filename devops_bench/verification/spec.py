@@ -11,10 +11,11 @@ from pydantic import BeforeValidator, Field, ValidationError
 import devops_bench.verification.checks.pod_healthy
 import devops_bench.verification.checks.resource_property
 import devops_bench.verification.checks.scaling_complete
-import devops_bench.verification.combinators  # noqa: F401 - each registers its check types
+import devops_bench.verification.probes.verify_script  # noqa: F401 - each registers its types
 from devops_bench.core.json import JsonObject
-from devops_bench.verification.base import CheckNode, RuledModel
+from devops_bench.verification.base import CheckNode, Probe, RuledModel
 from devops_bench.verification.checks.fields import no_boolean
+from devops_bench.verification.combinators import leaves_of
 from devops_bench.verification.problems import Loc, Problem, ProblemKind, dotted
 from devops_bench.verification.tree import AnyCheck, all_problems, read_check
 
@@ -83,7 +84,11 @@ class VerificationEntry(RuledModel):
         """Judge severity by role, and the hold fields by role and mode."""
         given = {name for name, value in fields.items() if value is not None}
         role, mode = fields.get("role"), fields.get("mode")
-        return [*_severity_problems(role, given), *_hold_problems(role, mode, given)]
+        return [
+            *_severity_problems(role, given),
+            *_hold_problems(role, mode, given),
+            *_unwatchable(mode, fields.get("check")),
+        ]
 
 
 def _severity_problems(role: object, given: set[str]) -> list[Problem]:
@@ -124,6 +129,18 @@ def _hold_problems(role: object, mode: object, given: set[str]) -> list[Problem]
             if name in given
         ]
     return []
+
+
+def _unwatchable(mode: object, check: object) -> list[Problem]:
+    """Refuse hold for what may only be asked now and then."""
+    if mode != "hold" or not isinstance(check, CheckNode):
+        return []
+    refusals = {
+        f"hold is not for {leaf.type}, which {leaf.hold_refusal}"
+        for leaf in leaves_of(check)
+        if isinstance(leaf, Probe) and leaf.hold_refusal
+    }
+    return [Problem(("mode",), text, "use assert or converge") for text in sorted(refusals)]
 
 
 @dataclass(frozen=True, slots=True)

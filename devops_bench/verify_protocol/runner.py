@@ -55,6 +55,7 @@ class RunOptions:
         ports: Ports by application.
         environment: Variables besides the allow-list, by the user's wish; their values are
             replaced where a script prints them.
+        kubeconfig: What ``KUBECONFIG`` names, ``None`` to leave it unset.
         compat: By whose rules an output is judged.
         max_output_bytes: How much of each stream is kept.
     """
@@ -68,6 +69,7 @@ class RunOptions:
     environment: Mapping[str, str] = field(
         default_factory=lambda: MappingProxyType(dict[str, str]())
     )
+    kubeconfig: Path | None = None
     compat: Compat = Compat.STRICT
     max_output_bytes: int = MAX_OUTPUT_BYTES
 
@@ -91,6 +93,8 @@ def script_environment(
     }
     env.update(options.environment)
     env[HOSTNAME_VARIABLE] = options.server_hostname
+    if options.kubeconfig is not None:
+        env["KUBECONFIG"] = str(options.kubeconfig.absolute())
     env.update(
         site_environment(
             task.sites, options.sites, prefix=options.prefix, slot=slot, ports=options.ports
