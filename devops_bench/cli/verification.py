@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devops_bench.cli.errors import print_error, printable
+from devops_bench.cli.errors import print_error, printable, write_quietly
 from devops_bench.cli.interrupts import Interrupts
-from devops_bench.cli.progress import write_quietly
 from devops_bench.cli.verify_progress import VerifyProgress
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError, RunInterruptedError
 from devops_bench.core.files import write_atomic
@@ -87,9 +86,10 @@ def execute(request: VerifyRequest) -> int:
         if result.status is Status.ERROR:
             print_error(f"task {result.task_id}: {result.error}")
     if request.as_json:
-        write_quietly(as_json_bytes(_as_json(results)).decode())
+        write_quietly(as_json_bytes(_as_json(results)).decode(), sys.stdout)
     else:
-        write_quietly(f"\n{summary(results)}results: {printable(str(request.result_dir))}\n")
+        where = printable(str(request.result_dir))
+        write_quietly(f"\n{summary(results)}results: {where}\n", sys.stdout)
     if interrupts.cancel.is_set():
         return RunInterruptedError.exit_code
     return exit_code(results)
@@ -117,9 +117,10 @@ def _prepare(request: VerifyRequest) -> Batch:
     for task in tasks:
         for site in task.sites:
             if site not in options.sites:
-                sys.stderr.write(
+                write_quietly(
                     f"warning: {printable(task.id)}: the site {site!r} is not known; its container "
-                    "has no suffix and it has no database (--sites adds it)\n"
+                    "has no suffix and it has no database (--sites adds it)\n",
+                    sys.stderr,
                 )
     try:
         request.result_dir.mkdir(parents=True, exist_ok=True)

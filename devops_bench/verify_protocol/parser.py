@@ -23,7 +23,7 @@ MAX_LINE_BYTES: Final = 256 * 1024
 """How much of one line is read."""
 MAX_CHECKS: Final = 10_000
 """How many checks are kept; the weight of the others still counts."""
-MAX_TEXT_BYTES: Final = 8 * 1024 * 1024
+MAX_TEXT_CHARACTERS: Final = 8 * 1024 * 1024
 """How much text all labels and details may take; a check beyond that is not kept."""
 MAX_FINDINGS: Final = 100
 """How many findings are kept; the others are counted."""
@@ -65,7 +65,7 @@ class Parser:
         self._rest_size = 0
         self._line = 0
         self._checks: list[Check] = []
-        self._text_room = MAX_TEXT_BYTES
+        self._text_room = MAX_TEXT_CHARACTERS
         self._count = 0
         self._earned = 0
         self._total = 0

@@ -220,7 +220,7 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     bad = parse(b"[PASS] (pt)\n" * (MAX_FINDINGS + 7))
     assert (len(bad.findings), bad.findings_not_kept) == (MAX_FINDINGS, 7)
 
-    monkeypatch.setattr(parser_module, "MAX_TEXT_BYTES", 10_000)
+    monkeypatch.setattr(parser_module, "MAX_TEXT_CHARACTERS", 10_000)
     texts = parse(b"[PASS] (1pt) " + b"x" * 6000 + b"\n[PASS] (1pt) " + b"y" * 6000)
     assert (len(texts.checks), texts.checks_not_kept) == (1, 1)
 
