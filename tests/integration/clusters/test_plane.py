@@ -5,7 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import signal
+import subprocess
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO
 
 import pytest
 
@@ -203,10 +207,21 @@ def test_an_api_server_that_was_killed_comes_back_with_everything(
     kubectl("get", "namespace", namespace)
 
 
+@contextmanager
+def ended(watch: subprocess.Popen[str]) -> Iterator[IO[str]]:
+    """Yield the lines of a watch, and end it whatever happens."""
+    assert watch.stdout is not None
+    with watch:
+        try:
+            yield watch.stdout
+        finally:
+            watch.kill()
+
+
 def test_the_node_stays_ready_as_long_as_its_lease_is_renewed_and_no_longer(
     own_plane: Plane, kubectl: Kubectl
 ) -> None:
-    """With a grace of 4 s twelve renewals are three times the node controller's patience."""
+    """The renewals that are waited for are three times the node controller's patience."""
     node = components.NODE_NAME
     renewals = kubectl.watch(
         *("lease", node, "-n", "kube-node-lease", "-o", 'jsonpath={.spec.renewTime}{"\\n"}')
@@ -214,27 +229,22 @@ def test_the_node_stays_ready_as_long_as_its_lease_is_renewed_and_no_longer(
     readiness = kubectl.watch(
         "node", node, "-o", f'jsonpath={READY} {{.metadata.annotations.fence}}{{"\\n"}}'
     )
-    assert renewals.stdout is not None
-    assert readiness.stdout is not None
+    with ended(renewals) as renewal_lines, ended(readiness) as ready_lines:
+        seen = [renewal_lines.readline().strip() for _ in range(3 * GRACE_SEC + 1)]
+        assert len(set(seen)) == len(seen)
+        # A write of ours to the Node: the watch has told all before it once it tells this.
+        kubectl("annotate", "node", node, "fence=here")
+        told: list[str] = []
+        while not told or not told[-1].endswith("here"):
+            told.append(ready_lines.readline().strip())
+        assert {line.split()[0] for line in told} == {"True"}
 
-    seen = [renewals.stdout.readline().strip() for _ in range(3 * GRACE_SEC + 1)]
-    assert len(set(seen)) == len(seen)
-    # A write of ours to the Node: the watch has told everything before it once it tells this.
-    kubectl("annotate", "node", node, "fence=here")
-    told: list[str] = []
-    while not told or not told[-1].endswith("here"):
-        told.append(readiness.stdout.readline().strip())
-    assert {line.split()[0] for line in told} == {"True"}
-
-    kwok = own_plane.state.components["kwok"]
-    assert kwok.end(signal.SIGKILL, 20.0)
-    line = readiness.stdout.readline().strip()
-    while line.startswith("True"):
-        line = readiness.stdout.readline().strip()
-    assert line == "Unknown here"
-    for watch in (renewals, readiness):
-        with watch:
-            watch.kill()
+        kwok = own_plane.state.components["kwok"]
+        assert kwok.end(signal.SIGKILL, 20.0)
+        line = ready_lines.readline().strip()
+        while line.startswith("True"):
+            line = ready_lines.readline().strip()
+        assert line == "Unknown here"
 
     own_plane.restart("kwok")
     kubectl("wait", f"node/{node}", "--for=condition=Ready", "--timeout=60s")
