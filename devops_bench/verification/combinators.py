@@ -259,6 +259,11 @@ def own_timeout_sec_of(node: CheckNode) -> float:
     return sum(leaf.own_timeout_sec() for leaf in leaves_of(node) if isinstance(leaf, Probe))
 
 
+def ending_sec_of(node: CheckNode) -> float:
+    """Return how many seconds of a sample the probes of a tree keep for ending; 0 for none."""
+    return sum(leaf.ending_sec for leaf in leaves_of(node) if isinstance(leaf, Probe))
+
+
 def queries_of(node: CheckNode) -> tuple[ResourceQuery, ...]:
     """Return what the pure leaves read, each query once, in the order of the leaves."""
     queries = (q for leaf in leaves_of(node) if isinstance(leaf, Check) for q in leaf.queries())

@@ -11,6 +11,7 @@ from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.k8s.view import Snapshot, View, ViewSource
 from devops_bench.verification.base import Check, CheckNode, Probe, ProbeContext
 from devops_bench.verification.combinators import (
+    ending_sec_of,
     evaluate,
     is_pure,
     own_timeout_sec_of,
@@ -115,7 +116,7 @@ class VerifierAgent:
             now = self._clock.monotonic()
             if result.success and not result.stale:
                 break
-            room = deadline - now - _time_to_end(now - began, timeout_sec)
+            room = deadline - now - _time_to_end(now - began, timeout_sec) - ending_sec_of(check)
             if room <= 0 or self._clock.wait(self._cancel, min(pause, room)):
                 result = _not_converged(result, cancelled=self._cancel.is_set())
                 break

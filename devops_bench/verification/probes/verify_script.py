@@ -19,9 +19,6 @@ from devops_bench.verify_protocol.sites import DEFAULT_PREFIX, PREFIX_VARIABLE, 
 from devops_bench.verify_protocol.slots import leased_slot
 from devops_bench.verify_protocol.task import load_task
 
-ENDING_SEC: Final = 5.0
-"""What it may take to end a script and everything that it started."""
-
 _MOST_CHILDREN: Final = 500
 _MOST_NAMES: Final = 5
 _LONGEST_TEXT: Final = 1000
@@ -43,6 +40,9 @@ class VerifyScript(Probe):
         "runs a script that may take minutes and may change what it looks at: it cannot watch"
     )
 
+    # What it may take to end a script and everything that it started.
+    ending_sec: ClassVar[float] = 5.0
+
     type: Literal["verify_script"] = "verify_script"
     task_dir: str = Field(min_length=1)
     timeout_sec: Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(no_boolean)] = (
@@ -56,11 +56,11 @@ class VerifyScript(Probe):
 
     def own_timeout_sec(self) -> float:
         """Return the script's time, and that to end it."""
-        return self.timeout_sec + ENDING_SEC
+        return self.timeout_sec + self.ending_sec
 
     def probe(self, context: ProbeContext, timeout_sec: float) -> VerificationResult:
         """Run the script once; what cannot be evaluated is an error."""
-        deadline = time.monotonic() + min(self.timeout_sec, timeout_sec - ENDING_SEC)
+        deadline = time.monotonic() + min(self.timeout_sec, timeout_sec - self.ending_sec)
         prefix = os.environ.get(PREFIX_VARIABLE) or DEFAULT_PREFIX
         try:
             task = load_task(Path(self.task_dir))

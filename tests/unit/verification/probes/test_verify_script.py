@@ -9,7 +9,6 @@ import pytest
 from devops_bench.tasks.loader import LoadResult, load_task
 from devops_bench.verification.base import ProbeContext
 from devops_bench.verification.probes.verify_script import (
-    ENDING_SEC,
     VerifyScript,
     as_verification_result,
 )
@@ -114,7 +113,16 @@ def test_a_converge_entry_gives_it_its_time(tmp_path: Path) -> None:
         name="a", role="objective", check=Asked(task_dir="x", timeout_sec=200)
     )
     (child,) = VerifierAgent().run_entry(entry, 1000).children
-    assert child.name == str(200 + int(ENDING_SEC))
+    assert child.name == str(200 + int(VerifyScript.ending_sec))
+
+
+def test_a_converge_entry_ends_with_a_look_and_not_for_want_of_time(tmp_path: Path) -> None:
+    """A last sample that is too short to run the script would hide what the others saw."""
+    folder = task(tmp_path, SAYS.format("[FAIL] (1pt) a\n", 1))
+    check = VerifyScript(task_dir=str(folder), timeout_sec=2)
+    entry = VerificationEntry(name="a", role="objective", check=check)
+    result = VerifierAgent().run_entry(entry, check.own_timeout_sec())
+    assert (result.status, result.reason) == ("fail", "0 of 1 points, failed: a")
 
 
 def test_a_slot_that_another_run_has_is_an_error_in_time(tmp_path: Path) -> None:
