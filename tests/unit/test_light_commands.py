@@ -15,7 +15,7 @@ HEAVY = {"kubernetes", "requests", "cryptography", "structlog", "rich", "urllib3
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["version"], ["lint", str(SPECS)], ["schema"]],
+    [["--help"], ["version"], ["lint", str(SPECS)], ["schema"], ["verify", "--help"]],
     ids=lambda arguments: str(arguments[0]),
 )
 def test_it_imports_nothing_heavy(arguments: list[str]) -> None:
