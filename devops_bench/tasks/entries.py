@@ -24,7 +24,6 @@ Mode: TypeAlias = Literal["lint", "run"]
 
 _RULES_BY_KIND: Final[Mapping[ProblemKind, str]] = {
     "unknown_type": rule_ids.UNKNOWN_CHECK_TYPE,
-    "other_cluster": rule_ids.OTHER_CLUSTER,
     "unknown_field": rule_ids.UNKNOWN_FIELD,
     "repeated_name": rule_ids.REPEATED_NAME,
     "path_form": rule_ids.PATH_FORM,

@@ -104,6 +104,9 @@ def test_json(tmp_path: Path) -> None:
         "specs": [str(file)],
         "skipped": 0,
         "unreadable": [],
+        "kubernetes_version": "1.36",
+        "notes": [],
+        "ignored": [],
         "diagnostics": [
             {
                 "file": str(file),
@@ -125,7 +128,7 @@ def test_no_control_character_reaches_the_terminal(tmp_path: Path) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
-@given(st.binary(max_size=60), st.sampled_from(["text", "json"]))
+@given(st.binary(max_size=60), st.sampled_from(["text", "json", "github", "sarif", "junit"]))
 def test_no_file_makes_it_fall_over(tmp_path: Path, data: bytes, output: str) -> None:
     file = tmp_path / "task.yaml"
     file.write_bytes(data)
@@ -141,7 +144,17 @@ def test_the_schema_is_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "heavy", ["kubernetes", "rich", "requests", "cryptography", "structlog", "urllib3"]
+    "heavy",
+    [
+        "kubernetes",
+        "kubernetes_validate",
+        "jsonschema",
+        "rich",
+        "requests",
+        "cryptography",
+        "structlog",
+        "urllib3",
+    ],
 )
 def test_lint_imports_nothing_heavy(tmp_path: Path, heavy: str) -> None:
     (tmp_path / "m.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")
@@ -149,9 +162,9 @@ def test_lint_imports_nothing_heavy(tmp_path: Path, heavy: str) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from devops_bench.cli.lint import load_tasks, LoadOptions\n"
-        f"loaded = load_tasks([Path({str(file)!r})], LoadOptions(mode='lint'))\n"
-        "assert len(loaded.tasks) == 1\n"
+        "from devops_bench.cli.lint import lint_paths, LintOptions\n"
+        f"report = lint_paths([Path({str(file)!r})], LintOptions())\n"
+        "assert len(report.files) == 1 and not report.unreadable\n"
         f"sys.exit({heavy!r} in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False)
