@@ -25,7 +25,6 @@ NO_SCHEMAS: Final = (
     "Kubernetes' schemas are not installed: paths and types were not looked up (DB101, DB102, "
     "DB104, parts of DB202); install devops-bench[lint]"
 )
-_LEVELS: Final = (Level.ERROR, Level.WARNING, Level.NOTICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +71,6 @@ class LintReport:
     unreadable: tuple[str, ...] = ()
     kubernetes_version: str | None = None
     notes: tuple[str, ...] = ()
-
-    def worst(self) -> Level | None:
-        """Return the most serious level among the findings, ``None`` without any."""
-        levels = {one.level for one in self.diagnostics}
-        return next((level for level in _LEVELS if level in levels), None)
 
 
 def lint_paths(paths: Iterable[Path], options: LintOptions) -> LintReport:

@@ -10,6 +10,7 @@ from devops_bench.core.json import JsonObject
 from devops_bench.k8s.resources import ApiResource
 from devops_bench.k8s.view import ResourceQuery
 from devops_bench.lint.kinds import Kinds
+from devops_bench.lint.trace import Trace, trace
 from devops_bench.tasks.loader import LoadedParts
 from devops_bench.tasks.model import Task
 from devops_bench.tasks.yaml import DocPath
@@ -79,6 +80,7 @@ class Subject:
         self.kinds = kinds
         self.used_variables = used_variables
         self._resources: dict[str, ApiResource | None] = {}
+        self._traces: dict[tuple[str, str], Trace | None] = {}
 
     @property
     def task(self) -> Task:
@@ -122,6 +124,21 @@ class Subject:
             found = None if has_placeholder(kind) else self.kinds.find(kind)
             self._resources[kind] = found
         return self._resources[kind]
+
+    def trace_of(self, leaf: Leaf) -> Trace | None:
+        """Return what a leaf's path meets in the schema of its kind.
+
+        ``None`` without a path (or for the whole object), and while the schema is not known.
+        """
+        path = leaf.parsed_path
+        if not isinstance(leaf.node, ResourceProperty) or path is None or not path.steps:
+            return None
+        key = (leaf.node.kind, path.text)
+        if key not in self._traces:
+            resource = self.resource(leaf.node.kind)
+            shape = self.kinds.shape(resource) if resource is not None else None
+            self._traces[key] = trace(shape, path.steps) if shape is not None else None
+        return self._traces[key]
 
 
 def _leaves(

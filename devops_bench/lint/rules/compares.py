@@ -10,8 +10,7 @@ from devops_bench.core.json import JsonValue
 from devops_bench.lint.comparing import never_compares
 from devops_bench.lint.model import Finding, rule, spec
 from devops_bench.lint.schemas import Shape
-from devops_bench.lint.subject import Leaf, Subject
-from devops_bench.lint.trace import Trace, trace
+from devops_bench.lint.subject import Subject
 from devops_bench.verification.checks.resource_property import ResourceProperty
 from devops_bench.verification.paths import (
     AllOf,
@@ -28,22 +27,6 @@ from devops_bench.verification.regex import Pattern, compile_pattern
 
 _SAMPLES = (*(chr(code) for code in range(0x20, 0x7F)), "é", "☃", "web-1", "registry/web:1.2")
 """Texts that have nothing in common: what matches all of them tells nothing apart."""
-
-
-def shape_of(subject: Subject, leaf: Leaf) -> Shape | None:
-    """Return the schema of the objects that a ``resource_property`` reads, if it is known."""
-    if not isinstance(leaf.node, ResourceProperty):
-        return None
-    resource = subject.resource(leaf.node.kind)
-    return subject.kinds.shape(resource) if resource is not None else None
-
-
-def traced(subject: Subject, leaf: Leaf) -> Trace | None:
-    """Return what a leaf's path meets in the schema; ``None`` without a path or a schema."""
-    path, shape = leaf.parsed_path, shape_of(subject, leaf)
-    if path is None or shape is None or not path.steps:
-        return None
-    return trace(shape, path.steps)
 
 
 @rule(
@@ -84,7 +67,7 @@ def traced(subject: Subject, leaf: Leaf) -> Trace | None:
 def unknown_path(subject: Subject) -> Iterator[Finding]:
     """Find paths that lead nowhere."""
     for leaf in subject.leaves:
-        found = traced(subject, leaf)
+        found = subject.trace_of(leaf)
         node = leaf.node
         if found is None or not found.faults or not isinstance(node, ResourceProperty):
             continue
@@ -132,7 +115,7 @@ def unknown_path(subject: Subject) -> Iterator[Finding]:
 def never_changes(subject: Subject) -> Iterator[Finding]:
     """Find ops, and comparisons in filters, that the field's type decides alone."""
     for leaf in subject.leaves:
-        found = traced(subject, leaf)
+        found = subject.trace_of(leaf)
         node = leaf.node
         if found is None or not isinstance(node, ResourceProperty):
             continue

@@ -11,7 +11,6 @@ from devops_bench.k8s.selectors import parse_selector
 from devops_bench.k8s.view import Matched, ResourceQuery, Snapshot
 from devops_bench.lint.model import Finding, rule, spec
 from devops_bench.lint.possible import Outcomes, outcomes
-from devops_bench.lint.rules.compares import shape_of, traced
 from devops_bench.lint.rules.holds import reads_status
 from devops_bench.lint.subject import Leaf, LocatedEntry, Subject
 from devops_bench.verification.base import CheckNode
@@ -234,9 +233,9 @@ def cannot_fail(subject: Subject) -> Iterator[Finding]:
 
 def _outcomes_of(subject: Subject, leaf: Leaf) -> Outcomes:
     """Return what a leaf can come to while its object is there, whatever is in it."""
-    node, shape, found = leaf.node, shape_of(subject, leaf), traced(subject, leaf)
+    node, found = leaf.node, subject.trace_of(leaf)
     open_ended = Outcomes("fail", "pass")
-    if not isinstance(node, ResourceProperty) or found is None or shape is None:
+    if not isinstance(node, ResourceProperty) or found is None:
         return open_ended
     if found.faults:
         return Outcomes("pass", "pass") if node.op == "absent" else Outcomes("fail", "fail")
