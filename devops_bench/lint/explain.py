@@ -24,10 +24,10 @@ def explain(rule_id: str) -> str:
         close = difflib.get_close_matches(rule_id.upper(), RULES, n=1)
         hint = f"did you mean {close[0]}?" if close else "devops-bench lint --explain all"
         raise InvalidInputError(f"there is no rule {rule_id!r} ({hint})")
-    why = "\n\n".join(textwrap.fill(part, width=88) for part in found.why.split("\n\n"))
     fixed = " It keeps the spec from running, and cannot be ignored." if found.is_load_error else ""
+    why = textwrap.fill(found.why + fixed, width=88, break_on_hyphens=False)
     return (
-        f"{found.id}: {found.title} ({found.level})\n\n{why}{fixed}\n\n"
+        f"{found.id}: {found.title} ({found.level})\n\n{why}\n\n"
         f"It finds something here:\n\n{_shown(found.fires)}\n"
         f"And nothing here:\n\n{_shown(found.near_miss)}"
     )
