@@ -39,7 +39,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
             [Path(sys.executable).parent / "devops-bench", "cluster", "down", PLANE_NAME],
             env={**os.environ, "DEVOPS_BENCH_STATE": str(folder / PLANE_STATE)},
             check=True,
-            stdout=subprocess.DEVNULL,
+            capture_output=True,  # pytest's summary stays the last line
         )
     if (folder / "kind").exists():
         subprocess.run(["kind", "delete", "cluster", "--name", folder.name.lower()], check=True)
