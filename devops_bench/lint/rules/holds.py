@@ -32,7 +32,8 @@ _REMEMBERED = frozenset(
         zero and back, deleted and created again, opened and closed again: the state at the end is
         the same, and the harm was done. mode: hold watches the check from the baseline to the end
         of the turn. assert is right where the object itself remembers (metadata.uid,
-        creationTimestamp, generation, a container's restartCount).
+        creationTimestamp, generation, a container's restartCount), and where only the end counts (a
+        node is uncordoned again): say mode: assert then, and this is only a notice.
     """,
     fires=spec("""
         verification_spec:
@@ -69,12 +70,13 @@ def assert_misses_harm(subject: Subject) -> Iterator[Finding]:
             continue
         leaves = [leaf for leaf in subject.leaves_of(located) if isinstance(leaf.node, Check)]
         if leaves and not all(_is_remembered(leaf) for leaf in leaves):
-            field = "mode" if entry.mode is not None else "name"
+            is_meant = entry.mode is not None
             yield Finding(
-                (*located.path, field),
+                (*located.path, "mode" if is_meant else "name"),
                 "it is judged once, at the end: harm that was undone by then is not seen",
                 "say mode: hold, so that it is watched during the whole turn",
                 key=True,
+                level=Level.NOTICE if is_meant else None,
             )
 
 
