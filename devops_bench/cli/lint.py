@@ -43,49 +43,62 @@ class FailOnChoice(StrEnum):
     NEVER = "never"
 
 
+PathsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="PATH...", help="Specs, or folders with specs."),
+]
+OutputOption = Annotated[
+    Format, typer.Option("--output", "--format", help="How to print the findings.")
+]
+SelectOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ID", help="Only look for this rule, or those that begin so."),
+]
+IgnoreOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="ID", help="Do not look for this rule, or those that begin so."),
+]
+FailOnOption = Annotated[
+    FailOnChoice | None,
+    typer.Option(help="Exit with 1 from this level on (default: warning)."),
+]
+VersionOption = Annotated[
+    str | None,
+    typer.Option(metavar="X.Y", help=f"Look paths up in it (default: {DEFAULT_VERSION})."),
+]
+CrdOption = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="CustomResourceDefinitions whose kinds are checked."),
+]
+VarOption = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="Give a variable a value, as run would."),
+]
+TasksOnlyOption = Annotated[
+    bool, typer.Option("--tasks-only", help="Pass over files that are no tasks.")
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Read the settings here (default: looked for)."),
+]
+ExplainOption = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="Explain a rule with two examples, or list them: all."),
+]
+
+
 def lint(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PATH...", help="Specs, or folders with specs."),
-    ] = None,
-    output: Annotated[
-        Format, typer.Option("--output", "--format", help="How to print the findings.")
-    ] = Format.TEXT,
-    select: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="Only look for this rule, or those that begin so."),
-    ] = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="Do not look for this rule, or those that begin so."),
-    ] = None,
-    fail_on: Annotated[
-        FailOnChoice | None,
-        typer.Option(help="Exit with 1 from this level on (default: warning)."),
-    ] = None,
-    kubernetes_version: Annotated[
-        str | None,
-        typer.Option(metavar="X.Y", help=f"Look paths up in it (default: {DEFAULT_VERSION})."),
-    ] = None,
-    crd: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="FILE", help="CustomResourceDefinitions whose kinds are checked."),
-    ] = None,
-    var: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="Give a variable a value, as run would."),
-    ] = None,
-    tasks_only: Annotated[
-        bool, typer.Option("--tasks-only", help="Pass over files that are no tasks.")
-    ] = False,
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Read the settings here (default: looked for)."),
-    ] = None,
-    explain: Annotated[
-        str | None,
-        typer.Option(metavar="ID", help="Explain a rule with two examples, or list them: all."),
-    ] = None,
+    paths: PathsArgument = None,
+    output: OutputOption = Format.TEXT,
+    select: SelectOption = None,
+    ignore: IgnoreOption = None,
+    fail_on: FailOnOption = None,
+    kubernetes_version: VersionOption = None,
+    crd: CrdOption = None,
+    var: VarOption = None,
+    tasks_only: TasksOnlyOption = False,
+    config: ConfigOption = None,
+    explain: ExplainOption = None,
 ) -> None:
     """Say everything that is wrong with specs, without a cluster.
 

@@ -54,6 +54,11 @@ class Leaf:
     entry: LocatedEntry | None
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether it names another cluster than the task's, which nothing is known about."""
+        return self.node.kubeconfig is not None or self.node.context is not None
+
+    @property
     def queries(self) -> tuple[ResourceQuery, ...]:
         """What it reads; nothing for a probe."""
         return self.node.queries() if isinstance(self.node, Check) else ()

@@ -118,7 +118,7 @@ def _judged_on(
 
 def _leaf_on(subject: Subject, leaf: Leaf, objects: list[KubeObject]) -> VerificationResult | None:
     node = leaf.node
-    if not isinstance(node, ResourceProperty) or reads_status(leaf):
+    if not isinstance(node, ResourceProperty) or leaf.is_elsewhere or reads_status(leaf):
         return None
     query = node.queries()[0]
     texts = (query.kind, query.namespace, query.name, query.selector, str(node.value), node.path)

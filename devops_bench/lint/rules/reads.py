@@ -261,7 +261,7 @@ def unknown_namespace(subject: Subject) -> Iterator[Finding]:
         return
     made = {one.name for one in objects if one.data.get("kind") == "Namespace"}
     for leaf in subject.leaves:
-        for query in leaf.queries:
+        for query in () if leaf.is_elsewhere else leaf.queries:
             namespace = query.namespace
             if namespace is None or namespace in made or namespace in BUILT_IN_NAMESPACES:
                 continue

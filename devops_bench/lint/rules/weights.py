@@ -226,7 +226,7 @@ def _demands(subject: Subject) -> Iterator[_Demand]:
         texts = (node.kind, node.namespace, node.resource_name, str(node.value))
         if path is None or path.is_plural or any(has_placeholder(text) for text in texts):
             continue
-        if node.across_matches is None:
+        if node.across_matches is None and not leaf.is_elsewhere:
             yield _Demand(node, leaf, leaf.entry)
 
 
