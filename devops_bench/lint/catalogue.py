@@ -142,7 +142,7 @@ _loader(
     Example(f"id: example\nsetup:\n  objects:\n    - {{apiVersion: v1, kind: ConfigMap}}{_ENTRY}"),
     Example(
         "id: example\nsetup:\n  objects:\n"
-        f"    - {{apiVersion: v1, kind: ConfigMap, metadata: {{generateName: web-}}}}{_ENTRY}"
+        f"    - {{apiVersion: v1, kind: ConfigMap, metadata: {{name: web}}}}{_ENTRY}"
     ),
 )
 _loader(
