@@ -163,7 +163,9 @@ def _rendered(report: LintReport, output: Format, fail_on: FailOn) -> str:
         return junit.render(report, fail_on)
     text = render_diagnostics(report.diagnostics, color=use_color(sys.stdout))
     notes = "".join(f"note: {printable(note)}\n" for note in report.notes)
-    return f"{text}{notes}{_summary(report)}\n"
+    # Where nothing was read there is nothing to sum up.
+    summary = f"{_summary(report)}\n" if report.files or not report.unreadable else ""
+    return f"{text}{notes}{summary}"
 
 
 def _exit_code(report: LintReport, fail_on: FailOn) -> int:

@@ -13,7 +13,7 @@ import typer
 import typer.core
 
 from devops_bench.cli.logs import LoggingCommand
-from devops_bench.cli.words import parse_variables, split_agent_words
+from devops_bench.cli.words import misplaced_options, parse_variables, split_agent_words
 from devops_bench.core.errors import InvalidInputError
 
 _WORDS = "devops_bench.cli.run.words"
@@ -157,6 +157,13 @@ def run(
         keep=keep,
         allow_invalid_entries=allow_invalid_entries,
     )
+    own_options = {name for option in ctx.command.params for name in option.opts}
+    for name in misplaced_options(request.agent_words, own_options):
+        typer.echo(
+            f"warning: {name} stands after --, so it goes to the agent; write it before -- if it "
+            "is meant for devops-bench",
+            err=True,
+        )
     raise typer.Exit(execute(request))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from devops_bench.core.errors import InvalidInputError
@@ -38,6 +38,17 @@ def split_agent_words(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             words.insert(0, own.pop(at))
         break
     return own, words
+
+
+def misplaced_options(words: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return the agent's words that look as if they were meant for devops-bench.
+
+    Args:
+        words: What stands after ``--``.
+        known: The options of the command itself, such as ``--results-dir``.
+    """
+    names = [word.partition("=")[0] for word in words]
+    return list(dict.fromkeys(name for name in names if name.startswith("--") and name in known))
 
 
 _SECRET_FLAG = re.compile(r"token|passw|secret|credential|api-?_?key|auth(?!or)", re.IGNORECASE)

@@ -309,3 +309,10 @@ def test_bad_input_is_one_clear_line(
     with pytest.raises(InvalidInputError, match=message) as caught:
         CliRunner().invoke(app, ["lint", *arguments], catch_exceptions=False)
     assert caught.value.exit_code == 2
+
+
+def test_where_no_spec_is_found_nothing_is_summed_up(tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text("a: 1\n")
+    code, out, err = run(tmp_path)
+    assert (code, out) == (2, "")
+    assert "there is no task in" in err
