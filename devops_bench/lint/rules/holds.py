@@ -96,7 +96,8 @@ def _is_remembered(leaf: Leaf) -> bool:
         Checks of Kubernetes objects are pure: every state that an object was in is judged. A check
         that looks for itself (an HTTP request, a script, a plug-in's verifier) can only be asked
         now and then: what is broken and mended between two looks is not seen, and the report says
-        so. Where objects show the same, ask them; else keep hold_poll_interval_sec short.
+        so. Where objects show the same, ask them; else keep hold_poll_interval_sec short. (In the
+        examples example_probe stands for such a check.)
     """,
     fires=spec("""
         verification_spec:
