@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.core.paths import resolve_below
+from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import EntryError
 from devops_bench.tasks.yaml import DocPath, format_path
+from devops_bench.verification.problems import ProblemKind
 from devops_bench.verification.spec import (
     EntryProblem,
     VerificationEntry,
@@ -24,6 +26,16 @@ from devops_bench.verify_protocol.runner import DEFAULT_TIMEOUT_SEC
 from devops_bench.verify_protocol.task import SCRIPT_NAME
 
 Mode: TypeAlias = Literal["lint", "run"]
+
+
+_RULES_BY_KIND: Final[Mapping[ProblemKind, str]] = {
+    "unknown_type": rule_ids.UNKNOWN_CHECK_TYPE,
+    "unknown_field": rule_ids.UNKNOWN_FIELD,
+    "repeated_name": rule_ids.REPEATED_NAME,
+    "path_form": rule_ids.PATH_FORM,
+    "pattern_form": rule_ids.PATTERN_FORM,
+    "selector_form": rule_ids.SELECTOR_FORM,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +117,13 @@ def _add(problem: EntryProblem, path: DocPath, findings: Findings, rules: EntryR
     is_field = len(problem.loc) > 1 and isinstance(field, str)
     if is_field and message.startswith(("is ", "should ", "belongs ")):
         message = f"{field} {message}"
-    findings.add(path, message, problem.hint, level, key=message.startswith("unknown field"))
+    rule = _rule_of(problem)
+    findings.add(path, message, problem.hint, level, key=rule == rule_ids.UNKNOWN_FIELD, rule=rule)
+
+
+def _rule_of(problem: EntryProblem) -> str:
+    """Return the stable id of what ``problem`` is."""
+    return _RULES_BY_KIND.get(problem.kind, rule_ids.ENTRY_FIELD)
 
 
 def _entry_errors(problems: Sequence[EntryProblem]) -> tuple[EntryError, ...]:
@@ -134,6 +152,7 @@ def _fits_budget(entry: JsonObject, path: DocPath, findings: Findings, rules: En
             f"its verify_script may take {seconds:g} s, more than the {rules.total_budget_sec:g} s "
             "that everything after the turn may take",
             "shorten its timeout_sec, or raise verification_budget_sec",
+            rule=rule_ids.WINDOW_OVER_BUDGET,
         )
     if entry.get("mode") != "hold" or entry.get("role") == "safeguard":
         return
@@ -144,6 +163,7 @@ def _fits_budget(entry: JsonObject, path: DocPath, findings: Findings, rules: En
             f"settle and window take {needed:g} s, more than the {rules.total_budget_sec:g} s "
             "that everything after the turn may take",
             "shorten it, or raise verification_budget_sec",
+            rule=rule_ids.WINDOW_OVER_BUDGET,
         )
 
 
@@ -168,7 +188,7 @@ def _is_of_this_cluster(
             if isinstance(value, str):
                 message = f"the check names another cluster ({field}: {value[:80]})"
                 hint = "a run judges only the cluster that it prepared"
-                findings.add((*place, field), message, hint)
+                findings.add((*place, field), message, hint, rule=rule_ids.ENTRY_FIELD)
 
 
 def _resolve_task_dirs(
@@ -184,10 +204,11 @@ def _resolve_task_dirs(
         try:
             folder = resolve_below(rules.folder, name)
         except InvalidInputError as exc:
-            findings.add(at, str(exc), "name a folder below the spec's")
+            findings.add(at, str(exc), "name a folder below the spec's", rule=rule_ids.ENTRY_FIELD)
             continue
         if not (folder / SCRIPT_NAME).is_file():
-            findings.add(at, f"there is no {name}/{SCRIPT_NAME}", "name a task's folder")
+            message = f"there is no {name}/{SCRIPT_NAME}"
+            findings.add(at, message, "name a task's folder", rule=rule_ids.ENTRY_FIELD)
         node["task_dir"] = str(folder)
 
 
@@ -202,6 +223,7 @@ def _look_at(check: JsonValue, path: DocPath, findings: Findings) -> None:
                 "select the object with resource_name, or leave name out",
                 Level.WARNING,
                 key=True,
+                rule=rule_ids.NAME_SELECTS_NOTHING,
             )
 
 
