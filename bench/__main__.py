@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import converge, hold, loading, startup
+from bench import converge, hold, loading, startup, watching
 from bench.figures import Figure, machine, table
 
 MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
@@ -13,6 +13,7 @@ MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
     "loading": lambda: [loading.measure()],
     "converge": lambda: [converge.measure()],
     "hold": hold.measure,
+    "watching": watching.measure,
 }
 
 

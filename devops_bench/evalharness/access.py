@@ -11,7 +11,8 @@ from devops_bench.clusters.base import Cluster
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.errors import ClusterError
 from devops_bench.core.json import JsonObject
-from devops_bench.evalharness.sampler import EntryRunner
+from devops_bench.evalharness.sampler import EntryRunner, Look
+from devops_bench.evalharness.watching import Watch, WatchFactory
 from devops_bench.k8s.apply import create_objects
 from devops_bench.k8s.client import ApiClient, connect
 from devops_bench.k8s.delete import CreatedObject, delete_objects
@@ -29,6 +30,8 @@ from devops_bench.k8s.view import (
     View,
     ViewSource,
 )
+from devops_bench.k8s.watch.types import Listener, Recorder
+from devops_bench.k8s.watch.watcher import Watcher
 from devops_bench.verification.base import ProbeContext
 from devops_bench.verification.combinators import queries_of
 from devops_bench.verification.result import VerificationResult
@@ -42,7 +45,15 @@ _REQUEST_TIMEOUT_SEC = 10.0
 
 
 class ClusterAccess(EntryRunner, Protocol):
-    """A connection to the task's cluster; :meth:`run_entry` is called by several threads."""
+    """A connection to the task's cluster; :meth:`run_entry` is called by several threads.
+
+    One that is a :class:`~devops_bench.evalharness.sampler.Looker` too says what it read.
+    """
+
+    @property
+    def watch(self) -> WatchFactory | None:
+        """Makes watchers; ``None`` where nothing can be watched."""
+        ...
 
     def create(
         self,
@@ -122,6 +133,19 @@ class KubeAccess:
             # run_entry gives a hold its own, longer bound; a sample of ours must fit the schedule.
             return agent.sample(entry.check, timeout_sec)
         return agent.run_entry(entry, timeout_sec)
+
+    def look(self, entry: VerificationEntry, timeout_sec: float) -> Look:
+        """Judge the entry once; for ``may_appear`` an unknown kind counts as no objects."""
+        agent = self._lenient_agent if entry.may_appear else self._agent
+        return Look(*agent.look(entry.check, timeout_sec))
+
+    @property
+    def watch(self) -> WatchFactory:
+        """Makes watchers on this connection."""
+        return self._make_watcher
+
+    def _make_watcher(self, listener: Listener, recorder: Recorder, clock: Clock) -> Watch:
+        return Watcher(self._client, self._discovery, listener, recorder=recorder, clock=clock)
 
     def create(
         self,
