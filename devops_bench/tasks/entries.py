@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import EntryError
 from devops_bench.tasks.yaml import DocPath, format_path
+from devops_bench.verification.problems import ProblemKind
 from devops_bench.verification.spec import (
     EntryProblem,
     VerificationEntry,
@@ -18,6 +20,17 @@ from devops_bench.verification.spec import (
 )
 
 Mode: TypeAlias = Literal["lint", "run"]
+
+
+_RULES_BY_KIND: Final[Mapping[ProblemKind, str]] = {
+    "unknown_type": rule_ids.UNKNOWN_CHECK_TYPE,
+    "other_cluster": rule_ids.OTHER_CLUSTER,
+    "unknown_field": rule_ids.UNKNOWN_FIELD,
+    "repeated_name": rule_ids.REPEATED_NAME,
+    "path_form": rule_ids.PATH_FORM,
+    "pattern_form": rule_ids.PATTERN_FORM,
+    "selector_form": rule_ids.SELECTOR_FORM,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +102,13 @@ def _add(problem: EntryProblem, path: DocPath, findings: Findings, rules: EntryR
     is_field = len(problem.loc) > 1 and isinstance(field, str)
     if is_field and message.startswith(("is ", "should ", "belongs ")):
         message = f"{field} {message}"
-    findings.add(path, message, problem.hint, level, key=message.startswith("unknown field"))
+    rule = _rule_of(problem)
+    findings.add(path, message, problem.hint, level, key=rule == rule_ids.UNKNOWN_FIELD, rule=rule)
+
+
+def _rule_of(problem: EntryProblem) -> str:
+    """Return the stable id of what ``problem`` is."""
+    return _RULES_BY_KIND.get(problem.kind, rule_ids.ENTRY_FIELD)
 
 
 def _entry_errors(problems: Sequence[EntryProblem]) -> tuple[EntryError, ...]:
@@ -117,6 +136,7 @@ def _fits_budget(
             f"settle and window take {needed:g} s, more than the {rules.total_budget_sec:g} s "
             "that everything after the turn may take",
             "shorten it, or raise verification_budget_sec",
+            rule=rule_ids.WINDOW_OVER_BUDGET,
         )
 
 
@@ -131,6 +151,7 @@ def _look_at(check: JsonValue, path: DocPath, findings: Findings) -> None:
                 "select the object with resource_name, or leave name out",
                 Level.WARNING,
                 key=True,
+                rule=rule_ids.NAME_SELECTS_NOTHING,
             )
 
 

@@ -177,8 +177,8 @@ class EntryProblem:
         loc: The place, relative to the list of entries: ``(2, "check", "op")``; empty for the list.
         message: What is wrong, without a final period.
         hint: What would be right, or empty.
-        kind: ``invalid``: the entry was not read. ``unknown_type``: it was not, since no check of
-            that type is installed. ``other_cluster``: it was, and must not be run.
+        kind: ``other_cluster``: the entry was read, and must not be run. ``unknown_type``: it was
+            not read, since no check of that type is installed. Every other kind: it was not read.
     """
 
     index: int
@@ -213,7 +213,8 @@ def parse_entries_located(
         if isinstance(name, str) and first_index.setdefault(name, index) != index:
             entry = None
             message = f"the name {name[:80]!r} is already used by entry {first_index[name]}"
-            found = [Problem(("name",), message, "give each entry its own name"), *found]
+            hint = "give each entry its own name"
+            found = [Problem(("name",), message, hint, "repeated_name"), *found]
         label = name if isinstance(name, str) and name else f"<index {index}>"
         problems.extend(
             EntryProblem(index, label, (index, *p.loc), p.message, p.hint, p.kind) for p in found

@@ -9,15 +9,22 @@ from pydantic import AfterValidator, Field
 from devops_bench.k8s.selectors import parse_selector
 from devops_bench.verification.paths import parse_path
 from devops_bench.verification.placeholders import has_placeholder, parse_with_placeholders
+from devops_bench.verification.problems import FormError
 
 
 def _selector(text: str) -> str:
-    parse_with_placeholders(text, parse_selector)
+    try:
+        parse_with_placeholders(text, parse_selector)
+    except ValueError as exc:
+        raise FormError(str(exc), "selector_form") from None
     return text
 
 
 def _path(text: str) -> str:
-    parse_with_placeholders(text, parse_path)
+    try:
+        parse_with_placeholders(text, parse_path)
+    except ValueError as exc:
+        raise FormError(str(exc), "path_form") from None
     return text
 
 

@@ -54,7 +54,7 @@ def test_a_finding_has_its_place_its_line_a_caret_and_what_is_right(tmp_path: Pa
     assert (code, err) == (1, "")
     assert out == (
         f"{file}:4:11: error: verification_spec[0].role: "
-        "on is the boolean true in YAML 1.1 and text in YAML 1.2\n"
+        "on is the boolean true in YAML 1.1 and text in YAML 1.2 [DB003]\n"
         "    4 |     role: on\n"
         "      |           ^\n"
         "    hint: write 'on' in quotes for the text, or true for the boolean\n"
@@ -113,7 +113,7 @@ def test_json(tmp_path: Path) -> None:
                 "path": "promt",
                 "message": "unknown key 'promt'",
                 "hint": "did you mean 'prompt'?",
-                "rule": "",
+                "rule": "DB004",
             }
         ],
     }
