@@ -89,6 +89,7 @@ def execute(request: RunRequest) -> int:
         request.provider, request.kubeconfig, request.context, keep=request.keep, say=say
     )
     loaded = _load(request, {"RUN_ID": run_id, "CLUSTER_NAME": choice.cluster_name(run_id)})
+    choice.require(loaded.tasks)
     factory = make_agent(request.agent, AgentOptions(request.agent_words))
     for task in loaded.tasks:
         factory(task)  # what is wrong with the agent is found here, before anything is touched
