@@ -8,9 +8,7 @@ from typing import Final
 
 from devops_bench.agents.targets import SCALABLE, WORKLOADS, Target, pointer
 from devops_bench.core.json import JsonObject, JsonValue
-
-EXIT_DOES_NOT_APPLY: Final = 97
-"""What a harm exits with that finds out on the cluster that it cannot be done there."""
+from devops_bench.tasks.model import EXIT_DOES_NOT_APPLY
 
 _KEPT: Final = "devops-bench.mutant/kept"
 _KEPT_AT: Final = pointer("metadata", "annotations", _KEPT)

@@ -15,6 +15,9 @@ DEFAULT_TIMEOUT_SEC: Final = 1800.0
 DEFAULT_TOTAL_BUDGET_SEC: Final = 600.0
 """Seconds of everything after the turn when the task does not say any."""
 
+EXIT_DOES_NOT_APPLY: Final = 97
+"""What a control's script exits with that finds nothing it could do on this cluster."""
+
 
 @dataclass(frozen=True, slots=True)
 class EntryError:
