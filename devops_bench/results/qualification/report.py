@@ -128,7 +128,7 @@ class EntryReport(_Record):
     Attributes:
         entry: Which.
         killed: The controls in which it failed at least once; the oracle is none of them.
-        dead_weight: Whether no control ever did.
+        dead_weight: Whether no control ever did, and all of them have run.
     """
 
     entry: EntryInfo
@@ -275,7 +275,9 @@ def _entry_report(entry: EntryInfo, controls: Sequence[ControlReport]) -> EntryR
         for one in controls
         if one.plan.kind != "oracle" and one.failed_entries.get(entry.name)
     ]
-    return EntryReport(entry=entry, killed=killed, dead_weight=not killed)
+    return EntryReport(
+        entry=entry, killed=killed, dead_weight=not killed and all(one.runs for one in controls)
+    )
 
 
 def _rates(known: Sequence[tuple[ControlPlan, Sequence[ControlRun]]]) -> Rates:

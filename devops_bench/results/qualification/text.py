@@ -76,7 +76,9 @@ def _entry_lines(task: TaskReport) -> Iterator[str]:
     rows = [("entry", "role", "kills", "by")]
     for one in task.entries:
         role = one.entry.severity or one.entry.role
-        by = "DEAD WEIGHT: no control makes it fail" if one.dead_weight else ", ".join(one.killed)
+        by = ", ".join(one.killed) or "no control so far"
+        if one.dead_weight:
+            by = "DEAD WEIGHT: no control makes it fail"
         rows.append((one.entry.name, role, str(len(one.killed)), by))
     yield from _table(rows, widths=(45, 12, 5, 80))
 
