@@ -207,9 +207,9 @@ class _Qualification:
     def run(self) -> int:
         """Run what is missing, report, and return the exit code."""
         jobs = self._missing()
-        self._tell(f"{len(jobs)} runs to make in {self._folder.path}")
+        self._tell(f"runs to make in {self._folder.path}: {len(jobs)}")
         if self._runs:
-            self._tell(f"{len(self._runs)} runs have ended before")
+            self._tell(f"ended before: {len(self._runs)}")
         settings = RunSettings(
             provider=self._request.provider,
             kubeconfig=self._request.kubeconfig,

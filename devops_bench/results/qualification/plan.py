@@ -48,7 +48,7 @@ class ControlPlan(BaseModel):
         if self.kind == "partial":
             return f"outcome {self.min_outcome:g} to {self.max_outcome:g}"
         if self.kind == "mutant":
-            return f"caught by {', '.join(self.caught_by)}"
+            return f"caught by {', '.join(map(repr, self.caught_by))}"
         return "-"
 
     @property

@@ -119,10 +119,10 @@ def _conclusion(report: QualificationReport) -> str:
     text += f"; an entry had {report.verification_timeout_sec:g} s to become true, or its task's"
     text += " own budget"
     if report.missing:
-        text += f"; {report.missing} runs have not ended"
+        text += f"; {report.missing} {'run has' if report.missing == 1 else 'runs have'} not ended"
     dead = sum(one.dead_weight for task in report.tasks for one in task.entries)
     if dead:
-        text += f"; {dead} entries are dead weight"
+        text += f"; {dead} {'entry is' if dead == 1 else 'entries are'} dead weight"
     return text + ("; INTERRUPTED" if report.interrupted else "")
 
 

@@ -130,11 +130,11 @@ class TestText:
     def test_it_says_who_caught_what_and_what_is_dead(self) -> None:
         text = render_report(report_of(as_it_should_be()))
         lines = {line.split()[0]: line for line in text.splitlines() if line.startswith("  ")}
-        assert "caught by floor" in lines["harm"]
+        assert "caught by 'floor'" in lines["harm"]
         assert "1 failed, outcome 0.50" in lines["partial"]
         assert "DEAD WEIGHT" in lines["image"]
         assert "0 of 1 runs (at most 95 %, 95 % sure)" in text
-        assert text.endswith("; 1 entries are dead weight\n")
+        assert text.endswith("; 1 entry is dead weight\n")
 
     def test_it_says_why_a_control_is_wrong(self) -> None:
         runs = as_it_should_be()

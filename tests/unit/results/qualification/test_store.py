@@ -122,7 +122,7 @@ def test_the_controls_of_a_task(tmp_path: Path) -> None:
         ("harm", "mutant"),
     ]
     assert plans[2].expected == "outcome 0.2 to 0.4"
-    assert plans[3].expected == "caught by goal, floor"
+    assert plans[3].expected == "caught by 'goal', 'floor'"
     assert [plan.must_not_pass for plan in plans] == [False, True, True, True]
 
 
