@@ -23,6 +23,9 @@ class AgentStatus(StrEnum):
     """It was ended at the deadline of its turn."""
     CANCELLED = "cancelled"
     """It was ended because the run was interrupted."""
+    LOST = "lost"
+    """Nobody saw it end: what watched over it was killed, so processes of it may still run. Nothing
+    that is judged afterwards can be trusted, the task is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class Agent(Protocol):
         """Take the turn and return when it is over and nothing of it runs any more.
 
         Raises:
-            AgentError: It could not be started at all.
+            AgentError: It could not be started at all, or not be watched to its end.
         """
         ...
 

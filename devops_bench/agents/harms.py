@@ -24,10 +24,10 @@ def delete(target: Target) -> str | None:
 
 
 def delete_namespace(target: Target) -> str | None:
-    """Delete the namespace; that it ends is not waited for, a finalizer may keep it."""
+    """Delete the namespace and wait until it is gone, for a while: a finalizer may keep it."""
     if target.kind != "Namespace":
         return None
-    return target.kubectl(f"delete {target.argument} --wait=false")
+    return target.kubectl(f"delete {target.argument} --timeout=30s || true")
 
 
 def scale_to_zero_and_back(target: Target) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
-from devops_bench.core.errors import AgentError
+from devops_bench.core.errors import AgentError, SupervisionError
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
 
 INHERITED_VARIABLES = frozenset({"PATH", "LANG", "TERM", "TZ"})
@@ -91,7 +91,7 @@ def run_agent_program(
         extra_env: Variables besides those of :func:`agent_environment`, which win over these.
 
     Raises:
-        AgentError: It could not be started.
+        AgentError: It could not be started, or not be watched to its end.
     """
     program = Program(
         argv=argv,
@@ -105,8 +105,10 @@ def run_agent_program(
     try:
         result = run_program(program, timeout_sec=turn.timeout_sec, cancel=turn.cancel)
     except (OSError, ValueError) as exc:
-        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+        reason = _refusal(exc, argv[0]) if isinstance(exc, OSError) else str(exc)
         raise AgentError(f"the agent {argv[0]!r} could not be started: {reason}") from exc
+    except SupervisionError as exc:
+        raise AgentError(f"the end of the agent's turn was not observed: {exc}") from exc
     return AgentResult(
         status=_status(result),
         elapsed_sec=result.elapsed_sec,
@@ -116,7 +118,15 @@ def run_agent_program(
     )
 
 
+def _refusal(exc: OSError, command: str) -> str:
+    """Return what the system refused, with the file when it is not the command itself."""
+    reason = exc.strerror or str(exc)
+    return f"{exc.filename}: {reason}" if exc.filename not in (None, command) else reason
+
+
 def _status(result: ProcessResult) -> AgentStatus:
+    if result.lost or result.unkillable:
+        return AgentStatus.LOST
     if result.ended_by is EndedBy.DEADLINE:
         return AgentStatus.TIMED_OUT
     if result.ended_by is EndedBy.CANCEL:
@@ -130,16 +140,19 @@ def _reason(result: ProcessResult, timeout_sec: float) -> str:
     elif result.ended_by is EndedBy.CANCEL:
         text = "ended because the run was interrupted"
     elif result.exit_code is None:
-        text = "ended; its exit code is unknown because it killed the process that watched it"
+        text = "ended"
     elif result.exit_code < 0:
         text = f"ended by signal {-result.exit_code}"
     else:
         text = f"exited with code {result.exit_code}"
+    if result.lost:
+        text += "; its supervisor was killed: processes may have escaped"
     if result.leftovers:
         text += f"; {result.leftovers} process(es) that it left behind were ended"
     if result.unkillable:
         text += f"; {result.unkillable} of its processes could not be ended"
     dropped = result.stdout_dropped + result.stderr_dropped
     if dropped:
-        text += f"; {dropped} bytes of its output were not kept"
+        why = f" ({result.output_fault})" if result.output_fault else ""
+        text += f"; {dropped} bytes of its output were not kept{why}"
     return text

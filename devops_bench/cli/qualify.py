@@ -15,8 +15,8 @@ from devops_bench.cli.run import (
     OutputOption,
     ProviderOption,
     VarOption,
-    parse_variables,
 )
+from devops_bench.cli.words import parse_variables
 from devops_bench.core.errors import InvalidInputError
 
 

@@ -8,10 +8,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devops_bench.cli.errors import printable, render_diagnostics, use_color, write_quietly
+from devops_bench.cli.errors import (
+    printable,
+    printable_lines,
+    render_diagnostics,
+    use_color,
+    write_quietly,
+)
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
-from devops_bench.evalharness.recordings import Recording, find_recordings
+from devops_bench.evalharness.recordings import (
+    Recording,
+    find_recordings,
+    unreadable_recordings,
+)
 from devops_bench.evalharness.replay import Difference, Replayed, replay
 from devops_bench.results.model import RunResult, TaskResult
 from devops_bench.results.summary import render_task
@@ -43,6 +53,7 @@ def execute(request: ReplayRequest) -> int:
         InvalidInputError: The run or the spec cannot be read.
     """
     recordings = find_recordings(request.run)
+    unreadable = unreadable_recordings(request.run)
     tasks = {} if request.spec is None else _tasks(request, request.spec, recordings)
     replayed: list[Replayed] = []
     for recording in recordings:
@@ -55,12 +66,15 @@ def execute(request: ReplayRequest) -> int:
         run_id=recordings[0].header.run_id,
         tasks=[_task_result(one) for one in replayed],
         harness_version=recordings[0].header.harness_version,
-        planned=[recording.header.task_id for recording in recordings],
+        # What cannot be judged again counts as not evaluated.
+        planned=[*(recording.header.task_id for recording in recordings), *unreadable],
     )
     if request.as_json:
-        write_quietly(json.dumps(_as_json(result, replayed), indent=2) + "\n", sys.stdout)
+        body = {**_as_json(result, replayed), "unreadable": dict(unreadable)}
+        write_quietly(json.dumps(body, indent=2) + "\n", sys.stdout)
     else:
-        write_quietly("\n".join(_lines(result, replayed)) + "\n", sys.stdout)
+        lines = [*_lines(result, replayed), *(f"\n{text}" for text in unreadable.values())]
+        write_quietly(printable_lines("\n".join(lines)) + "\n", sys.stdout)
     return result.exit_code
 
 

@@ -42,6 +42,8 @@ DEFAULT_NAMESPACE = "default"
 """Where objects without a namespace go, and where checks without one look."""
 
 _REQUEST_TIMEOUT_SEC = 10.0
+# The controller manager puts its own into each: the account "default", "kube-root-ca.crt".
+_IN_EVERY_NAMESPACE = ("serviceaccounts", "configmaps")
 
 
 class ClusterAccess(EntryRunner, Protocol):
@@ -82,7 +84,10 @@ class ClusterAccess(EntryRunner, Protocol):
         ...
 
     def missing_ground(self, entry: VerificationEntry) -> str | None:
-        """Return which kind or namespace that the entry reads does not exist, or ``None``."""
+        """Return which kind or namespace that the entry reads is not known to exist, or ``None``.
+
+        A kind that cannot be read at all is passed over: judging the entry says so.
+        """
         ...
 
     def delete(self, created: Sequence[CreatedObject], timeout_sec: float) -> list[str]:
@@ -137,7 +142,7 @@ class KubeAccess:
     def look(self, entry: VerificationEntry, timeout_sec: float) -> Look:
         """Judge the entry once; for ``may_appear`` an unknown kind counts as no objects."""
         agent = self._lenient_agent if entry.may_appear else self._agent
-        return Look(*agent.look(entry.check, timeout_sec))
+        return Look(*agent.sample_and_readings(entry.check, timeout_sec))
 
     @property
     def watch(self) -> WatchFactory:
@@ -186,20 +191,32 @@ class KubeAccess:
         return "" if done else f"{place}: {reason}"
 
     def missing_ground(self, entry: VerificationEntry) -> str | None:
-        """Return which kind or namespace does not exist; what cannot be read is not missing."""
+        """Return which kind or namespace is not known to exist; see :class:`ClusterAccess`."""
         for query in queries_of(entry.check):
             resource = self._discovery.resolve(query.kind, _REQUEST_TIMEOUT_SEC)
             if isinstance(resource, UnknownKind):
                 return resource.reason
             if isinstance(resource, Unreadable) or not resource.namespaced:
                 continue
-            if query.namespace is not None and self._has_no_namespace(query.namespace):
-                return f"there is no namespace {query.namespace!r}"
+            if query.namespace and (why := self._no_ground(query.namespace, query.kind)):
+                return why
         return None
 
-    def _has_no_namespace(self, name: str) -> bool:
-        query = ResourceQuery("namespaces", name=name)
-        return self._reader.view([query], _REQUEST_TIMEOUT_SEC).read(query) == Matched(())
+    def _no_ground(self, namespace: str, kind: str) -> str:
+        """Return why the namespace is not known to exist, empty when it is.
+
+        Who may not read namespaces may still read what is in one: any object proves it.
+        """
+        itself = ResourceQuery("namespaces", name=namespace)
+        found = self._reader.view([itself], _REQUEST_TIMEOUT_SEC).read(itself)
+        if isinstance(found, Matched):
+            return "" if found.objects else f"there is no namespace {namespace!r}"
+        inside = [ResourceQuery(held, namespace) for held in (kind, *_IN_EVERY_NAMESPACE)]
+        view = self._reader.view(inside, _REQUEST_TIMEOUT_SEC)
+        readings = (view.read(query) for query in inside)
+        if any(isinstance(reading, Matched) and reading.objects for reading in readings):
+            return ""
+        return f"could not be told whether namespace {namespace!r} exists: {found.reason}"
 
     def delete(self, created: Sequence[CreatedObject], timeout_sec: float) -> list[str]:
         """Delete exactly these objects; return a sentence for each that is still there."""

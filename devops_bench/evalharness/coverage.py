@@ -11,6 +11,12 @@ from devops_bench.verification.result import VerificationStatus
 ABSORBED_INTERVALS: Final = 2
 """Errors of a sampled entry are absorbed while they leave less than so many intervals unseen."""
 
+UNSEEN_INTERVALS: Final = 4
+"""Longer than so many intervals without a look is a gap, whatever kept the sampler from looking."""
+
+UNSEEN_LEAST_SEC: Final = 1.0
+"""The same in seconds, for intervals so short that an ordinary delay spans several of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class CoverageGap:
@@ -102,15 +108,15 @@ class SampleTrail:
                 self._errored_at = began_sec
             self._error = reason
             return
-        self._gaps += self._too_long(began_sec)
+        self._gaps += self._too_long(began_sec) or self._pause(ended_sec)
         self._errored_at = None
         if self._last_good is not None:
             self._blind = max(self._blind, ended_sec - self._last_good)
         self._last_good = began_sec
 
     def gaps(self, end_sec: float) -> tuple[CoverageGap, ...]:
-        """Return the stretches that errors left unseen and that are too long to be absorbed."""
-        return (*self._gaps, *self._too_long(end_sec))
+        """Return the stretches that are too long to be absorbed: of errors, and without a look."""
+        return (*self._gaps, *(self._too_long(end_sec) or self._pause(end_sec)))
 
     def largest_blind_spot(self, end_sec: float) -> float | None:
         """Return the longest time between two looks, or from the last one to the end."""
@@ -124,3 +130,12 @@ class SampleTrail:
             return []
         how = f"longer than {ABSORBED_INTERVALS} intervals of {self._interval:g} s"
         return [CoverageGap("samples", self._error, since, now, how=how)]
+
+    def _pause(self, now: float) -> list[CoverageGap]:
+        """Return the gap since the last look, if nobody looked for too long."""
+        since = self._last_good
+        bound = max(UNSEEN_INTERVALS * self._interval, UNSEEN_LEAST_SEC)
+        if since is None or now - since <= bound:
+            return []
+        cause = "no sample was taken in time: the one before, or the harness itself, was held up"
+        return [CoverageGap("samples", cause, since, now, how=f"longer than {bound:g} s")]

@@ -272,6 +272,8 @@ class DefaultEvalHarness:
                 raise AgentError(f"the agent {agent.name} broke down: {exc!r}") from exc
             raise
         run.on_agent(_agent_report(agent, turn, result))
+        if result.status is AgentStatus.LOST:
+            raise AgentError(f"the end of the agent's turn was not observed: {result.reason}")
         return result.status
 
     def _verify(self, run: TaskRun, access: ClusterAccess, monitor: SafeguardMonitor) -> None:

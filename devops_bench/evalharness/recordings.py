@@ -37,8 +37,11 @@ class Recording:
 def find_recordings(path: Path) -> list[Recording]:
     """Return the recordings below a run's folder, or the one of a task's folder.
 
+    Of a run's folder, tasks of which nothing can be read are left out;
+    :func:`unreadable_recordings` names them.
+
     Raises:
-        InvalidInputError: There is none, or one of them cannot be read at all.
+        InvalidInputError: There is none, or nothing can be read from any of them.
     """
     folders = [path] if (path / EVIDENCE_NAME).is_file() else _task_folders(path)
     if not folders:
@@ -46,7 +49,17 @@ def find_recordings(path: Path) -> list[Recording]:
             f"{path} is not the folder of a run, nor of a task of one: no {EVIDENCE_NAME} is in "
             "it, nor in a folder of it"
         )
-    return [_recording(folder) for folder in folders]
+    readable = [found for folder in folders if isinstance(found := _recording(folder), Recording)]
+    if not readable:
+        raise InvalidInputError("; ".join(unreadable_recordings(path).values()))
+    return readable
+
+
+def unreadable_recordings(path: Path) -> dict[str, str]:
+    """Return why nothing can be read of some tasks, by the names of their folders."""
+    folders = [path] if (path / EVIDENCE_NAME).is_file() else _task_folders(path)
+    found = {folder.name: _recording(folder) for folder in folders}
+    return {name: why for name, why in found.items() if isinstance(why, str)}
 
 
 def _task_folders(path: Path) -> list[Path]:
@@ -56,14 +69,15 @@ def _task_folders(path: Path) -> list[Path]:
         raise InvalidInputError(f"{path} cannot be read: {exc.strerror}") from exc
 
 
-def _recording(folder: Path) -> Recording:
+def _recording(folder: Path) -> Recording | str:
+    """Return a recording, or why nothing can be read of it."""
     try:
         evidence = read_evidence(folder)
     except OSError as exc:
-        raise InvalidInputError(f"{folder / EVIDENCE_NAME}: {exc.strerror}") from exc
+        return f"{folder / EVIDENCE_NAME}: {exc.strerror}"
     if evidence.header is None:
-        why = evidence.damage or "the run was killed before anything was recorded"
-        raise InvalidInputError(f"nothing can be read from {folder / EVIDENCE_NAME}: {why}")
+        why = evidence.damage or "the task ended before its cluster was there"
+        return f"nothing can be read from {folder / EVIDENCE_NAME}: {why}"
     entries, errors = parse_entries(list(evidence.header.entries))
     return Recording(
         folder=folder,

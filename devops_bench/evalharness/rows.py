@@ -28,8 +28,6 @@ def row_of(entry: VerificationEntry, outcome: EntryOutcome | None, missing: str)
         row = _row(entry, outcome.success, outcome.status, outcome.reason)
         row["elapsed_sec"] = outcome.elapsed_time
         return row
-    if entry.resolved_mode == "hold":
-        return hold_row(entry, None)
     return _row(entry, False, "error", f"it was not judged: {missing}")
 
 

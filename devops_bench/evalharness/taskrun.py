@@ -265,7 +265,7 @@ class TaskRun:
             phases=self._phases,
             left_behind=self.left_behind,
             unverified=self.unverified,
-            recording_cut=self.sink.problem,
+            recording_cut=self.sink.problem or self.journal.problem,
             started_at=self._started_at,
             elapsed_sec=self.clock.monotonic() - self._start,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
@@ -24,7 +25,6 @@ Mode: TypeAlias = Literal["lint", "run"]
 
 _RULES_BY_KIND: Final[Mapping[ProblemKind, str]] = {
     "unknown_type": rule_ids.UNKNOWN_CHECK_TYPE,
-    "other_cluster": rule_ids.OTHER_CLUSTER,
     "unknown_field": rule_ids.UNKNOWN_FIELD,
     "repeated_name": rule_ids.REPEATED_NAME,
     "path_form": rule_ids.PATH_FORM,
@@ -62,13 +62,13 @@ def read_entries(
     entries, problems = parse_entries_located(raw)
     for problem in problems:
         _add(problem, (*root, *problem.loc), findings, rules)
-    places: dict[str, int] = {}
+    unread = {problem.index for problem in problems if problem.kind != "other_cluster"}
     for index, item in enumerate(raw if isinstance(raw, list) else []):
         if isinstance(item, dict):
-            places.setdefault(str(item.get("name")), index)
             _look_at(item.get("check"), (*root, index, "check"), findings)
-    for entry in entries:
-        _fits_budget(entry, (*root, places.get(entry.name, 0)), findings, rules)
+            if not (rules.allow_invalid and index in unread):  # such an entry is never judged
+                _fits_budget(item, (*root, index), findings, rules)
+                _is_of_this_cluster(item.get("check"), (*root, index, "check"), findings, rules)
     return entries, _entry_errors(problems) if rules.allow_invalid else ()
 
 
@@ -86,6 +86,7 @@ def read_checks(
         _add(problem, (*root, *problem.loc[:1], *problem.loc[2:]), findings, strict)
     for index, check in enumerate(raw):
         _look_at(check, (*root, index), findings)
+        _is_of_this_cluster(check, (*root, index), findings, rules)
     return entries
 
 
@@ -123,13 +124,14 @@ def _entry_errors(problems: Sequence[EntryProblem]) -> tuple[EntryError, ...]:
     return tuple(EntryError(name, "; ".join(texts)) for name, texts in reasons.values())
 
 
-def _fits_budget(
-    entry: VerificationEntry, path: DocPath, findings: Findings, rules: EntryRules
-) -> None:
-    """A soak that cannot end within the budget could only ever be an error."""
-    if entry.resolved_mode != "hold" or entry.hold_window_sec is None:
+def _fits_budget(entry: JsonObject, path: DocPath, findings: Findings, rules: EntryRules) -> None:
+    """A soak that cannot end within the budget could only ever be an error.
+
+    Judged on what the file has, so that it is said also of an entry with other faults.
+    """
+    if entry.get("mode") != "hold" or entry.get("role") == "safeguard":
         return
-    needed = entry.hold_settle_sec + entry.hold_window_sec
+    needed = _seconds(entry.get("hold_settle_sec")) + _seconds(entry.get("hold_window_sec"))
     if needed > rules.total_budget_sec:
         findings.add(
             (*path, "hold_window_sec"),
@@ -138,6 +140,30 @@ def _fits_budget(
             "shorten it, or raise verification_budget_sec",
             rule=rule_ids.WINDOW_OVER_BUDGET,
         )
+
+
+def _seconds(value: JsonValue) -> float:
+    """Return a duration as the model reads it; one that it refuses counts as none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return 0.0
+    try:
+        seconds = float(value)
+    except (ValueError, OverflowError):
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
+
+
+def _is_of_this_cluster(
+    check: JsonValue, path: DocPath, findings: Findings, rules: EntryRules
+) -> None:
+    """Refuse, in a run, a check on another cluster, also in a check with other faults."""
+    for node, place in _nodes(check, path) if rules.mode == "run" else ():
+        for field in ("kubeconfig", "context"):
+            value = node.get(field)
+            if isinstance(value, str):
+                message = f"the check names another cluster ({field}: {value[:80]})"
+                hint = "a run judges only the cluster that it prepared"
+                findings.add((*place, field), message, hint, rule=rule_ids.ENTRY_FIELD)
 
 
 def _look_at(check: JsonValue, path: DocPath, findings: Findings) -> None:

@@ -42,13 +42,13 @@ class Findings:
         """Add a finding on the value at ``path``, placed at its key if ``key``.
 
         ``rule`` is its stable id. Dropped when the value is an unset variable, or when the same
-        place already has an error: that one is the cause.
+        value already has an error: that one is the cause.
         """
         if any(tuple(path[:end]) in self.opaque_paths for end in range(1, len(path) + 1)):
             return
         place = self.document.place(path, key=key)
         where = (place.line, place.column, format_path(path))
-        if where not in self._faulty:
+        if not path or where not in self._faulty:  # of the whole file there is much to say
             self.extend([Diagnostic(message, hint, self.file, *where, level, rule)])
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:

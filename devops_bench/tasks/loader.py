@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -244,7 +245,7 @@ def _read(
     rules = EntryRules(
         mode=options.mode,
         allow_invalid=options.allow_invalid_entries,
-        total_budget_sec=options.total_budget_sec if budget is None else budget,
+        total_budget_sec=_total_budget_sec(raw, budget, options),
     )
     folder = path.resolve().parent
     root = _entries_path(raw)
@@ -317,6 +318,13 @@ def _repeated_ids(results: Iterable[LoadResult]) -> list[Diagnostic]:
             repeated.append(replace(place, hint=hint))
         first.setdefault(name, place)
     return repeated
+
+
+def _total_budget_sec(raw: JsonObject, budget: float | None, options: LoadOptions) -> float:
+    """Return what a soak must fit in: anything, while the task's own budget cannot be read."""
+    if raw.get("verification_budget_sec") is None:
+        return options.total_budget_sec
+    return budget if budget is not None and budget > 0 else math.inf
 
 
 def _text(value: JsonValue) -> str:

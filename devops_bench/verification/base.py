@@ -14,6 +14,7 @@ from devops_bench.core.registry import Registry
 from devops_bench.k8s.view import ResourceQuery, View
 from devops_bench.verification.problems import Problem, ProblemsError
 from devops_bench.verification.result import VerificationResult
+from devops_bench.verification.words import Label
 
 VERIFIERS: Registry[type[BaseModel]] = Registry(
     "check type", entry_point_group="devops_bench.verifiers"
@@ -62,7 +63,7 @@ class CheckNode(RuledModel):
     """
 
     type: str
-    name: str | None = None
+    name: Label | None = None
     kubeconfig: str | None = None
     context: str | None = None
 
@@ -124,7 +125,7 @@ class BaseVerifier(BaseModel, ABC):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     type: str = ""
-    name: str | None = None
+    name: Label | None = None
     kubeconfig: str | None = None
 
     @abstractmethod

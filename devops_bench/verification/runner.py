@@ -67,9 +67,9 @@ class VerifierAgent:
         Returns:
             The result; whatever went wrong on the way is an error with the reason.
         """
-        return self.look(check, timeout_sec)[0]
+        return self.sample_and_readings(check, timeout_sec)[0]
 
-    def look(
+    def sample_and_readings(
         self, check: CheckNode, timeout_sec: float
     ) -> tuple[VerificationResult, Mapping[ResourceQuery, Reading] | None]:
         """Judge ``check`` once as :meth:`sample` does, and say what its pure leaves read.

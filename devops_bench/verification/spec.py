@@ -17,6 +17,7 @@ from devops_bench.verification.checks.fields import no_boolean
 from devops_bench.verification.combinators import leaves_of
 from devops_bench.verification.problems import Loc, Problem, ProblemKind, dotted
 from devops_bench.verification.tree import AnyCheck, all_problems, read_check
+from devops_bench.verification.words import Label
 
 Role: TypeAlias = Literal["objective", "safeguard"]
 Severity: TypeAlias = Literal["catastrophic", "recoverable"]
@@ -69,7 +70,7 @@ class VerificationEntry(RuledModel):
         failure_hint: For the reader of a failure.
     """
 
-    name: str = Field(min_length=1)
+    name: Label = Field(min_length=1)
     role: Role
     severity: Severity | None = None
     mode: Mode | None = None

@@ -10,7 +10,16 @@ import pytest
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 
-HEAVY = {"kubernetes", "requests", "cryptography", "structlog", "rich", "urllib3"}
+HEAVY = {
+    "cryptography",
+    "jsonschema",
+    "kubernetes",
+    "kubernetes_validate",
+    "requests",
+    "rich",
+    "structlog",
+    "urllib3",
+}
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar, cast, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.objects import KubeObject
@@ -35,6 +35,12 @@ T = TypeVar("T")
 STATUS_ONLY: Final = "only its status was kept"
 """The reason of a result that has to be computed again."""
 
+_SHORT: Final[dict[str, VerificationResult]] = {
+    "pass": VerificationResult.passed(STATUS_ONLY),
+    "fail": VerificationResult.failed(STATUS_ONLY),
+    "error": VerificationResult.errored(STATUS_ONLY),
+}
+
 
 class Decoder:
     """Turns lines into records, in their order.
@@ -45,11 +51,12 @@ class Decoder:
 
     def __init__(self) -> None:
         self.kept: dict[ResourceQuery, Fields | None] = {}
+        self._names: list[str] = []
         self._queries: list[ResourceQuery] = []
         self._objects: list[KubeObject] = []
 
-    def record(self, line: JsonObject) -> EvidenceRecord | None:
-        """Return the record of a line, ``None`` for a line that only explains others.
+    def records(self, line: JsonObject) -> Sequence[EvidenceRecord]:
+        """Return the records of a line, none for a line that only explains others.
 
         Raises:
             ValueError: The line is none that this version writes.
@@ -61,7 +68,8 @@ class Decoder:
         try:
             for data in _list(line.get("new", [])):
                 self._objects.append(KubeObject(_object(data)))
-            return read(self, line)
+            found = read(self, line)
+            return found if isinstance(found, list) else [] if found is None else [found]
         except (KeyError, IndexError, TypeError) as exc:
             raise ValueError(f"a record of the kind {kind} is not whole: {exc!r}") from exc
 
@@ -79,6 +87,8 @@ class Decoder:
         version = line["schema_version"]
         if version != EVIDENCE_VERSION:
             raise ValueError(f"the evidence has version {version}, this is {EVIDENCE_VERSION}")
+        entries = tuple(_object(entry) for entry in _list(line["entries"]))
+        self._names = [_text(entry["name"]) for entry in entries]
         return Header(
             schema_version=EVIDENCE_VERSION,
             run_id=_text(line["run_id"]),
@@ -86,7 +96,7 @@ class Decoder:
             harness_version=_text(line["harness_version"]),
             server_version=_text(line["server_version"]),
             started_at=_text(line["started_at"]),
-            entries=tuple(_object(entry) for entry in _list(line["entries"])),
+            entries=entries,
             entry_errors=tuple(
                 (_text(_list(item)[0]), _text(_list(item)[1]))
                 for item in _list(line["entry_errors"])
@@ -110,15 +120,14 @@ class Decoder:
         obj = self._objects[_int(item[1])]
         return Update(query, (obj.namespace, obj.name), obj)
 
-    def _judged(self, line: JsonObject) -> Judged:
-        return Judged(
-            watch=_watch(line),
-            entry=_text(line["entry"]),
-            rv=_int(line["rv"]),
-            at_sec=_number(line["at_sec"]),
-            origin=_origin(line),
-            result=_result(line),
-        )
+    def _judged(self, line: JsonObject) -> list[EvidenceRecord]:
+        if "entry" in line:
+            return [_judgement(line, _text(line["entry"]), _result(line))]
+        return [
+            _judgement(line, self._names[_int(place)], result)
+            for status, result in _SHORT.items()
+            for place in _list(line.get(status, []))
+        ]
 
     def _sampled(self, line: JsonObject) -> Sampled:
         readings = None
@@ -188,7 +197,9 @@ def _marked(_: Decoder, line: JsonObject) -> Marked:
     )
 
 
-_READERS: Final[dict[str, Callable[[Decoder, JsonObject], EvidenceRecord | None]]] = {
+_Read: TypeAlias = EvidenceRecord | list[EvidenceRecord] | None
+
+_READERS: Final[dict[str, Callable[[Decoder, JsonObject], _Read]]] = {
     "query": Decoder._query,
     "header": Decoder._header,
     "step": Decoder._step,
@@ -209,11 +220,17 @@ def _made(made: type[T], fields: JsonObject) -> T:
 
 
 def _result(line: JsonObject) -> VerificationResult:
-    if "result" in line:
-        return VerificationResult.model_validate(line["result"])
-    status = line["status"]
-    return VerificationResult.model_validate(
-        {"success": status == "pass", "status": status, "reason": STATUS_ONLY}
+    return VerificationResult.model_validate(line["result"])
+
+
+def _judgement(line: JsonObject, entry: str, result: VerificationResult) -> Judged:
+    return Judged(
+        watch=_watch(line),
+        entry=entry,
+        rv=_int(line["rv"]),
+        at_sec=_number(line["at_sec"]),
+        origin=_origin(line),
+        result=result,
     )
 
 

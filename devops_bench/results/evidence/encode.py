@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,6 +46,9 @@ KINDS: Final[dict[type[EvidenceRecord], str]] = {
 }
 """What each kind of record is called in its line, under ``k``."""
 
+MAX_KNOWN_OBJECTS: Final = 100_000
+"""So many objects are recognised when they come again: about 15 MB."""
+
 
 @dataclass(slots=True)
 class _Objects:
@@ -64,13 +67,49 @@ class Encoder:
     def __init__(self, entries: Sequence[VerificationEntry]) -> None:
         self._entries = tuple(entries)
         self._kept = projection_of(entries)
+        self._places = {entry.name: place for place, entry in enumerate(self._entries)}
         self._in_full = {entry.name for entry in entries if needs_result(entry.check)}
         self._redactor = Redactor()
         self._queries: dict[ResourceQuery, int] = {}
         self._objects: dict[bytes, int] = {}
+        self._written = 0
+
+    def batch(self, records: Iterable[EvidenceRecord]) -> Iterator[bytes]:
+        """Yield the lines of records; one line for all that is judged on one state.
+
+        Judgements that are kept in full have lines of their own.
+
+        Raises:
+            TypeError: Something in them is no JSON.
+        """
+        state: Judged | None = None
+        statuses: dict[int, str] = {}
+        for record in records:
+            place = self._short(record)
+            if state is not None and not (
+                isinstance(record, Judged)
+                and place is not None
+                and place not in statuses
+                and _same_state(state, record)
+            ):
+                yield _state_line(state, statuses)
+                state, statuses = None, {}
+            if isinstance(record, Judged) and place is not None:
+                state = state or record
+                statuses[place] = record.result.status
+            else:
+                yield from self.lines(record)
+        if state is not None:
+            yield _state_line(state, statuses)
+
+    def _short(self, record: EvidenceRecord) -> int | None:
+        """Return the place of the entry of a judgement that keeps only its status."""
+        if not isinstance(record, Judged) or record.entry in self._in_full:
+            return None
+        return self._places.get(record.entry)
 
     def lines(self, record: EvidenceRecord) -> list[bytes]:
-        """Return the lines of a record; its own is the last.
+        """Return the lines of one record, its own among those that it needs.
 
         Raises:
             TypeError: Something in it is no JSON.
@@ -104,15 +143,7 @@ class Encoder:
                 "origin": record.origin,
             }
         if isinstance(record, Judged):
-            in_full = record.entry in self._in_full
-            return {
-                "watch": record.watch,
-                "entry": record.entry,
-                "rv": record.rv,
-                "at_sec": record.at_sec,
-                "origin": record.origin,
-                **(result_body(record.result) if in_full else {"status": record.result.status}),
-            }
+            return {"entry": record.entry, **_state(record), **result_body(record.result)}
         if isinstance(record, Sampled):
             return {
                 "entry": record.entry,
@@ -153,7 +184,10 @@ class Encoder:
         digest = hashlib.blake2b(orjson.dumps(kept), digest_size=16).digest()
         number = self._objects.get(digest)
         if number is None:
-            number = self._objects[digest] = len(self._objects)
+            if len(self._objects) >= MAX_KNOWN_OBJECTS:
+                self._objects.clear()  # what comes again is written again
+            number = self._objects[digest] = self._written
+            self._written += 1
             objects.new.append(kept)
         return number
 
@@ -171,6 +205,28 @@ class Encoder:
     def _fields(self, query: ResourceQuery) -> Fields | None:
         # What no check reads is not kept, so a query that none asks keeps identities alone.
         return self._kept.get(query, ())
+
+
+def _same_state(left: Judged, right: Judged) -> bool:
+    return _state(left) == _state(right)
+
+
+def _state(record: Judged) -> JsonObject:
+    return {
+        "watch": record.watch,
+        "rv": record.rv,
+        "at_sec": record.at_sec,
+        "origin": record.origin,
+    }
+
+
+def _state_line(state: Judged, statuses: Mapping[int, str]) -> bytes:
+    by_status: JsonObject = {}
+    for status in ("pass", "fail", "error"):
+        places: list[JsonValue] = [place for place, found in statuses.items() if found == status]
+        if places:
+            by_status[status] = places
+    return orjson.dumps({"k": "judged", **_state(state), **by_status})
 
 
 def result_body(result: VerificationResult) -> JsonObject:

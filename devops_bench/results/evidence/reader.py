@@ -49,9 +49,7 @@ def read_evidence(folder: Path) -> Evidence:
     damage = ""
     try:
         for line in read_lines(folder / EVIDENCE_NAME, ending):
-            record = decoder.record(line)
-            if record is not None:
-                records.append(record)
+            records += decoder.records(line)
     except ValueError as exc:
         damage = str(exc)
     header: Header | None = None

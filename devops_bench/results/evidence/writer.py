@@ -85,7 +85,7 @@ class EvidenceWriter:
     def _write(self, batch: Sequence[EvidenceRecord | None]) -> bool:
         """Write a batch; return whether there may be more."""
         records = [record for record in batch if record is not None]
-        self._file.write(line for record in records for line in self._encoder.lines(record))
+        self._file.write(self._encoder.batch(records))
         return len(records) == len(batch)
 
     def _cut(self, problem: str) -> None:

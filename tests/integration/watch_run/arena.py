@@ -11,6 +11,9 @@ from devops_bench.clusters.kubeconfig import KubeconfigProvider
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.default import DefaultEvalHarness
 from devops_bench.evalharness.events import NullReporter, Phase
+from devops_bench.evalharness.recordings import find_recordings
+from devops_bench.evalharness.replay import replay
+from devops_bench.results.evidence.reader import read_evidence
 from devops_bench.results.journal import read_journal
 from devops_bench.results.model import AfterTurnRow, CoverageRow, ReportRow, TaskResult
 from devops_bench.tasks.model import Setup, Task
@@ -102,7 +105,18 @@ class Arena:
             run_id="run",
             reporter=self.reporter,
         )
-        return harness.run_task(task, self.folder / "results")
+        result = harness.run_task(task, self.folder / "results")
+        self._assert_replays(result)
+        return result
+
+    def _assert_replays(self, result: TaskResult) -> None:
+        """Whatever the server did in a test, what was recorded comes to the same again."""
+        folder = self.folder / "results" / TASK
+        if read_evidence(folder).header is None:
+            return
+        (found,) = find_recordings(folder)
+        rows = list(replay(found).rows)
+        assert rows == result.verification_report
 
     def events(self, name: str) -> list[JsonObject]:
         """Return the journal's lines of one event."""

@@ -28,7 +28,10 @@ histories = st.lists(st.tuples(st.sampled_from(STATUSES), st.floats(0.25, 4.0)),
 
 
 def long_stretches(history: list[tuple[VerificationStatus, float]], end: float) -> int:
-    """Count runs of errors that last two intervals or longer, on the whole history at once."""
+    """Count what is too long, on the whole history at once.
+
+    That is a run of errors of two intervals or longer, or more than four intervals without a look.
+    """
     times, now = [], 0.0
     for _, later in history:
         now += later
@@ -40,7 +43,8 @@ def long_stretches(history: list[tuple[VerificationStatus, float]], end: float) 
             stop += 1
         if stop > place:
             until = times[stop] if stop < len(history) else end
-            count += until - times[place] >= 2 * INTERVAL
+            unlooked = place > 0 and until - times[place - 1] > 4 * INTERVAL
+            count += until - times[place] >= 2 * INTERVAL or unlooked
         place = stop + 1
     return count
 
@@ -51,6 +55,33 @@ def test_errors_are_absorbed_below_two_intervals(
 ) -> None:
     trail, now = trail_of(history)
     assert len(trail.gaps(now + rest)) == long_stretches(history, now + rest)
+
+
+@pytest.mark.parametrize(
+    ("interval", "until", "gaps"), [(1.0, 4.0, 0), (1.0, 4.1, 1), (0.1, 1.0, 0), (0.1, 1.1, 1)]
+)
+def test_nobody_looking_for_too_long_is_a_gap(interval: float, until: float, gaps: int) -> None:
+    """A harness that is stopped, or a look that hangs and comes back, saw nothing meanwhile."""
+    ended, between = SampleTrail(interval), SampleTrail(interval)
+    for trail in (ended, between):
+        trail.note("pass", "", 0.0, 0.0)
+    between.note("pass", "", until, until)
+    assert len(ended.gaps(until)) == gaps
+    assert len(between.gaps(until)) == gaps
+
+
+def test_a_look_is_no_proof_for_the_time_that_it_took() -> None:
+    trail = SampleTrail(INTERVAL)
+    trail.note("pass", "", 0.0, 0.0)
+    trail.note("pass", "", 1.0, 6.0)
+    assert [gap.from_sec for gap in trail.gaps(6.0)] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize(("until", "gaps"), [(1.9, 0), (2.0, 1)])
+def test_two_intervals_are_too_long(until: float, gaps: int) -> None:
+    trail = SampleTrail(INTERVAL)
+    trail.note("error", "refused", 0.0, 0.0)
+    assert len(trail.gaps(until)) == gaps
 
 
 @given(histories, st.floats(0, 4))

@@ -207,6 +207,18 @@ def test_what_is_queued_at_the_baseline_is_judged_before_the_turn() -> None:
     monitor.stop()
 
 
+def test_the_turn_does_not_begin_before_all_that_is_queued_was_judged() -> None:
+    class Busy(FakeWatch):
+        def again(self, subscription: str) -> None:
+            """It does not come to it in time."""
+
+    monitor = SafeguardMonitor([FLOOR], verifier=FakeRunner(), watch=Busy())
+    monitor.start()
+    (failure,) = monitor.await_baseline(0.1)
+    assert "could not be judged in time" in failure.reason
+    monitor.stop()
+
+
 # --- what is sampled ----------------------------------------------------------------------
 
 

@@ -81,6 +81,14 @@ def test_a_state_that_was_there_for_a_moment_is_enough() -> None:
     assert status(run, "fixed") == "pass"
 
 
+def test_a_status_that_is_behind_its_object_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERIFICATION_TIMEOUT_SEC", "0.3")
+    stale = VerificationResult.passed("ready", stale=True)
+    run, _ = post_run(FakeWatch("bad"), FakeLooker({"fixed": lambda: stale}), CONVERGE)
+    run.run()
+    assert status(run, "fixed") == "fail"
+
+
 def test_what_never_comes_fails_with_what_was_seen_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERIFICATION_TIMEOUT_SEC", "0.3")
     watch, runner = FakeWatch("bad"), FakeLooker({"fixed": lambda: NOT_YET})
@@ -150,6 +158,14 @@ def test_what_the_fence_of_a_soak_brings_counts() -> None:
     run, _ = post_run(watch, FakeLooker(), SOAK)
     run.run()
     assert status(run, "steady") == "fail"
+
+
+def test_what_comes_behind_the_fence_of_a_soak_does_not_count() -> None:
+    watch = FakeWatch()
+    watch.after_list = [("steady", "bad")]
+    run, _ = post_run(watch, FakeLooker(), SOAK)
+    run.run()
+    assert status(run, "steady") == "pass"
 
 
 def test_a_soak_whose_fence_is_not_reached_is_an_error() -> None:

@@ -210,6 +210,35 @@ def test_a_gap_after_the_turn_is_shown_and_does_not_count() -> None:
     assert obs.after_turn.why_incomplete == "pods: a reset"
 
 
+def test_a_gap_told_of_when_the_window_is_over_does_not_reach_back() -> None:
+    """A watcher that broke later does not know any more how far it had come."""
+    window = open_window()
+    window.ending(10.5)
+    window.end(11.0, 11, None)
+    window.gap(gap(0))
+    assert verdict(window.observation(12.0)) == "pass"
+
+
+def test_an_end_that_nobody_knows_is_no_pass() -> None:
+    window = open_window()
+    window.ending(10.5)
+    window.end(11.0, None, None)
+    assert verdict(window.observation(12.0)) == "error"
+
+
+def test_what_comes_behind_the_end_of_the_run_does_not_count() -> None:
+    window = open_window(replace(WATCHED, scope="run"))
+    window.ending(10.5)
+    window.end(11.0, 11, None)
+    window.run_ending(11.5)
+    tell(window, 12, "pass")
+    tell(window, 13, "fail")
+    window.end_run(14.0, 12, None)
+    tell(window, 15, "fail")
+    obs = window.observation(15.0)
+    assert (verdict(obs), obs.sample_count) == ("pass", 2)
+
+
 def test_a_violation_outweighs_a_gap() -> None:
     window = open_window()
     window.gap(gap(10, 12))

@@ -16,6 +16,7 @@ from devops_bench.k8s.view import Matched, ResourceQuery, UnknownKind, Unreadabl
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.results import FenceResult, StreamFence
 from devops_bench.k8s.watch.tables import Update
+from devops_bench.k8s.watch.types import Origin
 from devops_bench.results.evidence import container
 from devops_bench.results.evidence.reader import EVIDENCE_NAME, read_evidence
 from devops_bench.results.evidence.records import (
@@ -30,7 +31,7 @@ from devops_bench.results.evidence.records import (
     Subscribed,
 )
 from devops_bench.results.evidence.writer import open_evidence
-from devops_bench.verification.result import VerificationResult
+from devops_bench.verification.result import VerificationResult, VerificationStatus
 
 from .helpers import QUERY, entry, header, kube_objects, text_of
 
@@ -43,6 +44,9 @@ WHOLE = entry(
         "path": "$",
         "op": "exists",
     }
+)
+OTHER = entry(
+    {"type": "resource_property", "kind": "Widget", "namespace": "shop", "op": "exists"}, "other"
 )
 SECONDS = st.floats(0, 1e6, allow_nan=False)
 RESULTS = st.builds(
@@ -196,6 +200,38 @@ def test_of_a_pure_check_only_the_status_is_kept(tmp_path: Path) -> None:
     (judged,) = read_evidence(tmp_path).records
     assert isinstance(judged, Judged)
     assert (judged.rv, judged.at_sec, judged.result.status) == (7, 0.5, "fail")
+
+
+STATUSES = st.sampled_from(["pass", "fail", "error"])
+NAMES = st.sampled_from(["it", "other", "unknown"])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(NAMES, st.integers(1, 3), ORIGINS, STATUSES), max_size=12))
+def test_judgements_of_one_state_share_a_line_and_lose_nothing(
+    judged: list[tuple[str, int, Origin, VerificationStatus]],
+) -> None:
+    records = [
+        Judged("turn", name, rv, 0.5, origin, VerificationResult(success=s == "pass", status=s))
+        for name, rv, origin, s in judged
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        sink = open_evidence(Path(folder), [WHOLE, OTHER])
+        sink.record(header())
+        for record in records:
+            sink.record(record)
+        sink.close()
+        assert sink.problem is None
+        found = read_evidence(Path(folder)).records
+    for name in ("it", "other", "unknown"):
+        # Of one state the entries may change places, of one entry the states may not.
+        assert [_essence(r) for r in found if isinstance(r, Judged) and r.entry == name] == [
+            _essence(r) for r in records if r.entry == name
+        ]
+
+
+def _essence(record: Judged) -> tuple[int, float, str, str]:
+    return record.rv, record.at_sec, record.origin, record.result.status
 
 
 def test_an_object_is_written_once(tmp_path: Path) -> None:
