@@ -157,7 +157,7 @@ def label_away(target: Target) -> str | None:
         selector = ",".join(f"{name}={value}" for name, value in target.pod_labels.items())
         found = target.kubectl(f"get pod --selector={shlex.quote(selector)} --output=name")
         away = target.kubectl(f'label "$pod" --overwrite {shlex.quote(key)}=away')
-        return f"pod=$({found} | head -n 1)\n{away}"
+        return f"pods=$({found})\npod=${{pods%%$'\\n'*}}\n{away}"
     labels = target.texts("metadata", "labels")
     if not labels or target.kind in ("Namespace", "Node"):
         return None
