@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import converge, hold, linting, loading, startup, turn, watching
+from bench import converge, hold, linting, loading, startup, turn, verify_protocol, watching
 from bench.figures import Figure, machine, table
 
 MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
@@ -14,6 +14,7 @@ MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
     "linting": lambda: [linting.measure()],
     "converge": converge.measure,
     "hold": hold.measure,
+    "verify_protocol": verify_protocol.measure,
     "watching": watching.measure,
     "turn": turn.measure,
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from devops_bench.core.diagnostics import Level
+from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.core.paths import resolve_below
 from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import EntryError
@@ -19,6 +22,8 @@ from devops_bench.verification.spec import (
     VerificationEntry,
     parse_entries_located,
 )
+from devops_bench.verify_protocol.runner import DEFAULT_TIMEOUT_SEC
+from devops_bench.verify_protocol.task import SCRIPT_NAME
 
 Mode: TypeAlias = Literal["lint", "run"]
 
@@ -40,12 +45,16 @@ class EntryRules:
     Attributes:
         mode: ``lint`` warns of what a later version or a plug-in may know; ``run`` refuses it.
         allow_invalid: Entries that do not parse are kept as errors of the report.
-        total_budget_sec: Seconds that a soak must fit in.
+        total_budget_sec: Seconds that a soak, and a script, must fit in.
+        folder: The spec's folder, which the paths of checks must not leave.
+        open_paths: Values with an unset variable: such a path is not looked for.
     """
 
     mode: Mode
     allow_invalid: bool
     total_budget_sec: float
+    folder: Path
+    open_paths: Collection[DocPath] = frozenset()
 
 
 def read_entries(
@@ -59,6 +68,9 @@ def read_entries(
         findings: Gets what is wrong.
         rules: How entries are taken.
     """
+    for index, item in enumerate(raw if isinstance(raw, list) else []):
+        if isinstance(item, dict):
+            _resolve_task_dirs(item.get("check"), (*root, index, "check"), findings, rules)
     entries, problems = parse_entries_located(raw)
     for problem in problems:
         _add(problem, (*root, *problem.loc), findings, rules)
@@ -76,6 +88,8 @@ def read_checks(
     raw: Sequence[JsonValue], root: DocPath, findings: Findings, rules: EntryRules
 ) -> tuple[VerificationEntry, ...]:
     """Return ``setup.ready``: each check as an objective in converge mode, named by its place."""
+    for index, check in enumerate(raw):
+        _resolve_task_dirs(check, (*root, index), findings, rules)
     wrapped: list[JsonValue] = [
         {"name": f"ready[{index}]", "role": "objective", "mode": "converge", "check": check}
         for index, check in enumerate(raw)
@@ -125,10 +139,21 @@ def _entry_errors(problems: Sequence[EntryProblem]) -> tuple[EntryError, ...]:
 
 
 def _fits_budget(entry: JsonObject, path: DocPath, findings: Findings, rules: EntryRules) -> None:
-    """A soak that cannot end within the budget could only ever be an error.
+    """What cannot end within the budget could only ever be an error.
 
     Judged on what the file has, so that it is said also of an entry with other faults.
     """
+    nodes = [node for node, _ in _nodes(entry.get("check"), path)]
+    scripts = [node for node in nodes if node.get("type") == "verify_script"]
+    seconds = sum(_seconds(script.get("timeout_sec", DEFAULT_TIMEOUT_SEC)) for script in scripts)
+    if seconds > rules.total_budget_sec:
+        findings.add(
+            (*path, "check"),
+            f"its verify_script may take {seconds:g} s, more than the {rules.total_budget_sec:g} s "
+            "that everything after the turn may take",
+            "shorten its timeout_sec, or raise verification_budget_sec",
+            rule=rule_ids.WINDOW_OVER_BUDGET,
+        )
     if entry.get("mode") != "hold" or entry.get("role") == "safeguard":
         return
     needed = _seconds(entry.get("hold_settle_sec")) + _seconds(entry.get("hold_window_sec"))
@@ -164,6 +189,27 @@ def _is_of_this_cluster(
                 message = f"the check names another cluster ({field}: {value[:80]})"
                 hint = "a run judges only the cluster that it prepared"
                 findings.add((*place, field), message, hint, rule=rule_ids.ENTRY_FIELD)
+
+
+def _resolve_task_dirs(
+    check: JsonValue, path: DocPath, findings: Findings, rules: EntryRules
+) -> None:
+    """Replace the task folders of scripts by their real paths, below the spec's folder."""
+    for node, place in _nodes(check, path):
+        name, at = node.get("task_dir"), (*place, "task_dir")
+        if node.get("type") != "verify_script" or not isinstance(name, str) or not name:
+            continue
+        if at in rules.open_paths:
+            continue
+        try:
+            folder = resolve_below(rules.folder, name)
+        except InvalidInputError as exc:
+            findings.add(at, str(exc), "name a folder below the spec's", rule=rule_ids.ENTRY_FIELD)
+            continue
+        if not (folder / SCRIPT_NAME).is_file():
+            message = f"there is no {name}/{SCRIPT_NAME}"
+            findings.add(at, message, "name a task's folder", rule=rule_ids.ENTRY_FIELD)
+        node["task_dir"] = str(folder)
 
 
 def _look_at(check: JsonValue, path: DocPath, findings: Findings) -> None:

@@ -242,12 +242,14 @@ def _read(
         place = ("prompt",) if "prompt" in raw else ()
         findings.add(place, "the prompt is missing or blank", "say what the agent is to do")
     timeout, budget = _seconds(raw.get("timeout_sec")), _seconds(raw.get("verification_budget_sec"))
+    folder = path.resolve().parent
     rules = EntryRules(
         mode=options.mode,
         allow_invalid=options.allow_invalid_entries,
         total_budget_sec=_total_budget_sec(raw, budget, options),
+        folder=folder,
+        open_paths=replaced.open_paths,
     )
-    folder = path.resolve().parent
     root = _entries_path(raw)
     listed = raw.get(str(root[0]))
     entries, errors = read_entries(listed, root, findings, rules) if listed else ((), ())

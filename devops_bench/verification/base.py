@@ -104,7 +104,21 @@ class ProbeContext:
 
 
 class Probe(CheckNode, ABC):
-    """A check that does I/O of its own; it can only be sampled, and the report says so."""
+    """A check that does I/O of its own; it can only be sampled, and the report says so.
+
+    Attributes:
+        hold_refusal: Why it must not stand in an entry in hold mode, a clause that follows on the
+            check's type; empty when it may.
+        ending_sec: Seconds of its timeout that it keeps for ending what it started, ≥ 0: with no
+            more than that it cannot look at all.
+    """
+
+    hold_refusal: ClassVar[str] = ""
+    ending_sec: ClassVar[float] = 0.0
+
+    def own_timeout_sec(self) -> float:
+        """Return how many seconds it needs where others are bounded by a default; 0 for none."""
+        return 0.0
 
     @abstractmethod
     def probe(self, context: ProbeContext, timeout_sec: float) -> VerificationResult:

@@ -10,9 +10,10 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 import devops_bench.verification.checks.pod_healthy
 import devops_bench.verification.checks.resource_property
-import devops_bench.verification.checks.scaling_complete  # noqa: F401 - each registers its type
+import devops_bench.verification.checks.scaling_complete
+import devops_bench.verification.probes.verify_script  # noqa: F401 - each registers its types
 from devops_bench.core.json import JsonObject
-from devops_bench.verification.base import Check, CheckNode, RuledModel
+from devops_bench.verification.base import Check, CheckNode, Probe, RuledModel
 from devops_bench.verification.checks.fields import no_boolean
 from devops_bench.verification.combinators import leaves_of
 from devops_bench.verification.problems import Loc, Problem, ProblemKind, dotted
@@ -102,6 +103,7 @@ class VerificationEntry(RuledModel):
         return [
             *_severity_problems(role, given),
             *_hold_problems(role, mode, given),
+            *_unwatchable(mode, fields.get("check")),
             *_coverage_problems(fields),
         ]
 
@@ -166,6 +168,18 @@ def _coverage_problems(fields: Mapping[str, object]) -> list[Problem]:
         return []
     message = f"{', '.join(probes)} can only be sampled, not watched"
     return [Problem(("coverage",), message, "leave coverage out, or say best_effort")]
+
+
+def _unwatchable(mode: object, check: object) -> list[Problem]:
+    """Refuse hold for what may only be asked now and then."""
+    if mode != "hold" or not isinstance(check, CheckNode):
+        return []
+    refusals = {
+        f"hold is not for {leaf.type}, which {leaf.hold_refusal}"
+        for leaf in leaves_of(check)
+        if isinstance(leaf, Probe) and leaf.hold_refusal
+    }
+    return [Problem(("mode",), text, "use assert or converge") for text in sorted(refusals)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ HEAVY = {
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["version"], ["lint", str(SPECS)], ["schema"]],
+    [["--help"], ["version"], ["lint", str(SPECS)], ["schema"], ["verify", "--help"]],
     ids=lambda arguments: str(arguments[0]),
 )
 def test_it_imports_nothing_heavy(arguments: list[str]) -> None:

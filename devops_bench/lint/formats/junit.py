@@ -69,7 +69,9 @@ def _unreadable(line: str) -> str:
 
 def _lines(name: str, found: list[Diagnostic]) -> str:
     return "\n".join(
-        f"{name}:{one.line}:{one.column}: {one.level}: {one.path}: {one.message} [{one.rule}]"
+        f"{name}:{one.line}:{one.column}: {one.level}: "
+        + (f"{one.path}: " if one.path else "")
+        + f"{one.message} [{one.rule}]"
         + (f"\n  hint: {one.hint}" if one.hint else "")
         for one in found
     )

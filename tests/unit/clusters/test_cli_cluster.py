@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from devops_bench.clusters import state
-from devops_bench.clusters.processes import ProcessIdentity
 from devops_bench.clusters.state import Kind
+from devops_bench.core.identity import ProcessIdentity
 from tests.unit.clusters import standins
 from tests.unit.clusters.standins import Machine
 from tests.unit.clusters.test_build import stand_in_go
