@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -59,6 +60,16 @@ def the_folder(cli: Cli) -> Path:
     return folder
 
 
+def await_the_first(cli: Cli, process: subprocess.Popen[str]) -> None:
+    """Wait until the first control's run has been kept."""
+    wait_until(
+        lambda: any(cli.results.glob("*/runs/web/oracle/1.json")) or process.poll() is not None,
+        "the first run has ended",
+        timeout_sec=150,
+    )
+    assert process.poll() is None, process.communicate()
+
+
 def the_report(cli: Cli) -> QualificationReport:
     return QualificationReport.model_validate_json((the_folder(cli) / "report.json").read_bytes())
 
@@ -66,7 +77,7 @@ def the_report(cli: Cli) -> QualificationReport:
 def test_a_killed_one_is_continued_where_it_was(cli: Cli, tmp_path: Path) -> None:
     spec = a_spec(tmp_path)
     with cli.start("qualify", "--spec", spec, "--results-dir", cli.results) as process:
-        wait_until(lambda: any(cli.results.glob("*/runs/web/oracle/1.json")), "the first has ended")
+        await_the_first(cli, process)
         wait_until(lambda: any(cli.results.glob("*/runs/web/noop/1/stdout.json")), "the next runs")
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -92,7 +103,7 @@ def test_an_interrupted_one_keeps_what_has_ended_and_leaves_nothing(
 ) -> None:
     spec = a_spec(tmp_path)
     with cli.start("qualify", "--spec", spec, "--results-dir", cli.results) as process:
-        wait_until(lambda: any(cli.results.glob("*/runs/web/oracle/1.json")), "the first has ended")
+        await_the_first(cli, process)
         process.send_signal(signal.SIGINT)
         output = process.communicate(timeout=120)
     done = cli.finished(process.returncode, *output)
