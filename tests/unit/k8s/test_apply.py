@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
 
 import pytest
@@ -301,12 +300,13 @@ def test_a_dead_cluster_is_reported_and_nothing_is_raised(
 A = "/api/v1/namespaces/shop/configmaps/a"
 
 
-def stored(*, manager: str = "devops-bench", age_sec: float = -60, uid: str = "u") -> JsonObject:
-    """The object as a GET finds it."""
-    made_at = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=age_sec)
+def stored(
+    *, manager: str = "devops-bench", created_at: str = "2999-01-01T00:00:00Z", uid: str = "u"
+) -> JsonObject:
+    """The object as a GET finds it, made after any test began unless it is said otherwise."""
     fields: JsonObject = {
         "uid": uid,
-        "creationTimestamp": made_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "creationTimestamp": created_at,
         "managedFields": [{"manager": manager, "operation": "Update"}],
     }
     return with_metadata(obj("ConfigMap", "a"), fields)
@@ -354,7 +354,7 @@ def attempt(
     [
         (Response(stored()), ["u"]),
         (Response(stored(manager="kubectl")), [""]),
-        (Response(stored(age_sec=3600)), [""]),
+        (Response(stored(created_at="2020-01-01T00:00:00Z")), [""]),
         (Response(with_metadata(stored(), {"creationTimestamp": "soon"})), [""]),
         (status(403, "Forbidden", "cannot get"), [""]),
         (Response(b"gone"), [""]),
