@@ -20,7 +20,7 @@ RUN := $(BIN)/devops-bench
 DEMO_SPEC ?= specs/scale-out
 
 .PHONY: help setup binaries demo test test-unit test-integration test-optimized \
-	lint format types layers docs bench clean
+	lint format types layers docs bench qualify clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' \
@@ -86,6 +86,17 @@ docs: setup ## Docstring coverage, and that the documents name only what exists
 
 bench: setup binaries ## Measure, side by side in one run (docs/benchmarks.md)
 	@$(BIN)/python -m bench
+
+# Each control of each spec, on a plane of its own. REPEAT=1 says whether a spec does what it should,
+# twenty say how sure that is. RESUME=FOLDER continues one that was ended.
+REPEAT ?= 20
+JOBS ?= 2
+QUALIFY_SPECS ?= specs
+RESUME ?=
+
+qualify: setup binaries ## Test the specs by their controls (REPEAT=20, JOBS=2, docs/qualification.md)
+	@$(RUN) qualify --jobs $(JOBS) \
+		$(if $(RESUME),--resume $(RESUME),--spec $(QUALIFY_SPECS) --repeat $(REPEAT))
 
 clean: ## Remove what the other targets made in this folder (not the cache of binaries)
 	rm -rf "$(VENV)" .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import yaml
 
 from devops_bench.clusters.base import ClusterProvider
+from devops_bench.core.errors import InvalidInputError
+from devops_bench.tasks.model import Task
+
+_CONTAINERS: Final = frozenset({"containers"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +23,29 @@ class ClusterChoice:
     Attributes:
         provider: Returns the provider.
         cluster_name: Returns the value of ``CLUSTER_NAME`` for a run.
+        offers: What a task may require of it. An existing cluster is taken to run containers.
     """
 
     provider: Callable[[], ClusterProvider]
     cluster_name: Callable[[str], str]
+    offers: frozenset[str] = frozenset()
+
+    def require(self, tasks: Iterable[Task]) -> None:
+        """Refuse tasks that need what the cluster does not offer.
+
+        Raises:
+            InvalidInputError: There are such tasks; the message names every one.
+        """
+        refused = [
+            f"task {task.id} requires {', '.join(sorted(missing))}"
+            for task in tasks
+            if (missing := task.requires - self.offers)
+        ]
+        if refused:
+            raise InvalidInputError(
+                f"{'; '.join(refused)}: the local control plane plays its nodes, no container "
+                "runs on it; use --provider kind, or --kubeconfig with a cluster that has nodes"
+            )
 
 
 def choose_provider(
@@ -52,7 +76,9 @@ def choose_provider(
         from devops_bench.clusters.kind import KindProvider, require_kind
 
         require_kind()
-        return ClusterChoice(lambda: KindProvider(why, say=say, keep=keep), _name_of_a_new_one)
+        return ClusterChoice(
+            lambda: KindProvider(why, say=say, keep=keep), _name_of_a_new_one, _CONTAINERS
+        )
     from devops_bench.clusters.local import LocalProvider
 
     return ClusterChoice(lambda: LocalProvider(why, say=say, keep=keep), _name_of_a_new_one)
@@ -66,7 +92,9 @@ def _existing(
 
     loaded = yaml.safe_load(minimal_kubeconfig(kubeconfig, context))
     name = str(loaded["current-context"])
-    return ClusterChoice(lambda: KubeconfigProvider(kubeconfig, context, say=say), lambda _: name)
+    return ClusterChoice(
+        lambda: KubeconfigProvider(kubeconfig, context, say=say), lambda _: name, _CONTAINERS
+    )
 
 
 def _name_of_a_new_one(run_id: str) -> str:

@@ -90,6 +90,7 @@ def execute(request: RunRequest) -> int:
         request.provider, request.kubeconfig, request.context, keep=request.keep, say=say
     )
     loaded = _load(request, {"RUN_ID": run_id, "CLUSTER_NAME": choice.cluster_name(run_id)})
+    choice.require(loaded.tasks)
     factory = make_agent(request.agent, AgentOptions(request.agent_words))
     for task in loaded.tasks:
         factory(task)  # what is wrong with the agent is found here, before anything is touched
@@ -231,12 +232,20 @@ def _warn(request: RunRequest, loaded: LoadedTasks) -> None:
             text += f"warning: --var {name}: no spec refers to that variable\n"
     if request.agent == "command":
         for word in request.agent_words[1:]:
-            if not Path(word).is_absolute() and Path(word).is_file():
+            if not Path(word).is_absolute() and _is_file(word):
                 text += (
                     f"warning: {printable(word)} is a file here, but the agent starts in a new "
                     "empty folder: give its full path if it is meant\n"
                 )
     write_quietly(text, sys.stderr)
+
+
+def _is_file(word: str) -> bool:
+    """Return whether a word for the agent names a file; a script in it is too long to be a name."""
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _print_result(request: RunRequest, result: RunResult, writer: ResultWriter) -> None:

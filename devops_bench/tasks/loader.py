@@ -13,12 +13,13 @@ from devops_bench.core.diagnostics import Diagnostic, Level
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.tasks import rule_ids
+from devops_bench.tasks.controls import ControlRules, read_controls
 from devops_bench.tasks.entries import EntryRules, Mode, read_checks, read_entries
 from devops_bench.tasks.find import find_tasks
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import DEFAULT_TOTAL_BUDGET_SEC, Setup, Task
 from devops_bench.tasks.schema import ENTRY_KEYS, SAFE_ID
-from devops_bench.tasks.setup import read_controls, read_manifest_files, read_objects
+from devops_bench.tasks.setup import read_manifest_files, read_objects
 from devops_bench.tasks.shape import check_shape, default_variables, used_part
 from devops_bench.tasks.variables import Replacement, replace_variables
 from devops_bench.tasks.yaml import DocPath, Document, parse, read_text
@@ -262,7 +263,12 @@ def _read(
         timeout_sec=timeout,
         verification_budget_sec=budget,
         setup=_setup(raw.get("setup"), folder, findings, rules, replaced),
-        controls=read_controls(raw.get("controls"), folder, findings, replaced.open_paths),
+        requires=_texts(raw.get("requires")),
+        controls=read_controls(
+            raw.get("controls"),
+            findings,
+            ControlRules(folder, replaced.open_paths, _entry_names(listed)),
+        ),
         entries=entries,
         entry_errors=errors,
     )
@@ -325,6 +331,15 @@ def _total_budget_sec(raw: JsonObject, budget: float | None, options: LoadOption
 
 def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _texts(value: JsonValue) -> frozenset[str]:
+    return frozenset(_text(item) for item in value) if isinstance(value, list) else frozenset()
+
+
+def _entry_names(listed: JsonValue) -> tuple[str, ...]:
+    items = listed if isinstance(listed, list) else []
+    return tuple(_text(item.get("name")) for item in items if isinstance(item, dict))
 
 
 def _seconds(value: JsonValue) -> float | None:

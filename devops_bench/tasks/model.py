@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from devops_bench.core.json import JsonObject
 from devops_bench.verification.spec import VerificationEntry
@@ -14,6 +14,9 @@ DEFAULT_TIMEOUT_SEC: Final = 1800.0
 """Seconds of the agent's turn when neither the task nor ``--timeout`` says any."""
 DEFAULT_TOTAL_BUDGET_SEC: Final = 600.0
 """Seconds of everything after the turn when the task does not say any."""
+
+EXIT_DOES_NOT_APPLY: Final = 97
+"""What a control's script exits with that finds nothing it could do on this cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +50,8 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Oracle:
-    """The right solution; exactly one of the two is set.
+class ControlScript:
+    """What a control does; exactly one of the two is set.
 
     Attributes:
         script: A file below the spec's folder, absolute.
@@ -59,15 +62,53 @@ class Oracle:
     run: str | None = None
 
 
+Oracle: TypeAlias = ControlScript
+"""The right solution."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A control that does a part of the work.
+
+    Attributes:
+        does: What it does.
+        min_outcome: The least outcome that it must come to, 0 to 1.
+        max_outcome: The greatest, ``min_outcome`` to 1.
+    """
+
+    does: ControlScript
+    min_outcome: float
+    max_outcome: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A control that does harm.
+
+    Attributes:
+        name: Unique within the task, safe as a folder name.
+        does: What it does.
+        caught_by: The names of the entries that must fail because of it, at least one.
+    """
+
+    name: str
+    does: ControlScript
+    caught_by: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """Agents whose result is known.
+    """Agents whose result is known. Doing nothing is one that every task has.
 
     Attributes:
         oracle: The one that passes, ``None`` when the task has none.
+        partial: One that is neither right nor idle, ``None`` when the task has none.
+        mutants: Those that do harm, in the order of the file.
     """
 
     oracle: Oracle | None = None
+    partial: Partial | None = None
+    mutants: tuple[Mutant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +127,7 @@ class Task:
         verification_budget_sec: Seconds of everything after the turn, finite and > 0; ``None``
             when not said (:data:`DEFAULT_TOTAL_BUDGET_SEC`).
         variables: Every variable and the value it was replaced by.
+        requires: What a cluster must offer for the task to make sense, such as ``containers``.
         setup: What is needed before.
         controls: Agents whose result is known.
         entries: What is judged.
@@ -101,6 +143,7 @@ class Task:
     timeout_sec: float | None = None
     verification_budget_sec: float | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
+    requires: frozenset[str] = frozenset()
     setup: Setup = field(default_factory=Setup)
     controls: Controls = field(default_factory=Controls)
     entries: tuple[VerificationEntry, ...] = ()

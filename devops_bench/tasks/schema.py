@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -46,6 +46,15 @@ MAX_DURATION_SEC: Final = 7 * 24 * 3600
 SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """An id names a folder: no separator, not hidden, not ``..``, not an option."""
 
+CONTROL_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,59}")
+"""The name of a mutant: names a folder, and is typed on a command line."""
+
+IMPLIED_CONTROLS: Final = ("oracle", "noop", "partial")
+"""The controls that have their name from their kind."""
+
+BUILTIN_PREFIX: Final = "builtin-"
+"""What the names of generic mutants begin with."""
+
 
 def _id(value: JsonValue) -> JsonValue:
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -56,6 +65,15 @@ def _id(value: JsonValue) -> JsonValue:
             "a letter or a digit"
         )
         raise PydanticCustomError("task_id", message)
+    return value
+
+
+def _control_name(value: str) -> str:
+    if not CONTROL_NAME.fullmatch(value):
+        message = "a control's name is 1 to 60 lower-case letters, digits and '-', a letter first"
+        raise PydanticCustomError("control_name", message)
+    if value in IMPLIED_CONTROLS or value.startswith(BUILTIN_PREFIX):
+        raise PydanticCustomError("control_name", "that name belongs to another control")
     return value
 
 
@@ -90,13 +108,28 @@ Seconds = Annotated[
 ]
 """A number; text is read as one, since what a variable gives is text."""
 
+Share = Annotated[
+    float, Field(ge=0, le=1, allow_inf_nan=False, strict=False), BeforeValidator(_no_boolean)
+]
+"""A number from 0 to 1; text is read as one, since what a variable gives is text."""
+
+ControlName = Annotated[
+    str,
+    AfterValidator(_control_name),
+    WithJsonSchema({"type": "string", "pattern": f"^{CONTROL_NAME.pattern}$"}),
+]
+
+
+Capability = Literal["containers"]
+"""``containers``: pods really run, so that one can execute in them and ask them over HTTP."""
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class OracleFile(_Part):
-    """The right solution: a file or an inline script."""
+class ScriptFile(_Part):
+    """A shell script: a file or inline."""
 
     model_config = ConfigDict(
         json_schema_extra={"oneOf": [{"required": ["script"]}, {"required": ["run"]}]}
@@ -106,7 +139,7 @@ class OracleFile(_Part):
     run: str | None = Field(None, description="A shell script, inline.")
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> OracleFile:
+    def _exactly_one(self) -> Self:
         if (self.script is None) == (self.run is None):
             raise PydanticCustomError("oracle", "give exactly one of script and run")
         if self.run is not None and not self.run.strip():
@@ -114,10 +147,42 @@ class OracleFile(_Part):
         return self
 
 
+class OracleFile(ScriptFile):
+    """The right solution."""
+
+
+class ScoreFile(_Part):
+    """Between which outcomes a control must end, bounds included."""
+
+    min: Share = Field(description="The least outcome, 0 to 1.")
+    max: Share = Field(description="The greatest outcome, min to 1.")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> ScoreFile:
+        if self.min > self.max:
+            raise PydanticCustomError("score", "min is greater than max")
+        return self
+
+
+class PartialFile(ScriptFile):
+    """Some of the work: neither a solution nor nothing."""
+
+    score: ScoreFile
+
+
+class MutantFile(ScriptFile):
+    """An agent that does harm, and the entries that must fail because of it."""
+
+    name: ControlName = Field(description="Unique in the task; names a folder of results.")
+    caught_by: list[str] = Field(min_length=1, description="The names of these entries.")
+
+
 class ControlsFile(_Part):
-    """Agents whose result is known."""
+    """Agents whose result is known; ``qualify`` runs them. Doing nothing is always one of them."""
 
     oracle: OracleFile | None = None
+    partial: PartialFile | None = None
+    mutants: list[MutantFile] = Field(default_factory=list)
 
 
 class SetupFile(_Part):
@@ -151,6 +216,10 @@ class TaskFile(_Part):
         default_factory=dict,
         description="Defaults of variables; {{NAME}} refers to one.",
         json_schema_extra={"propertyNames": {"pattern": VARIABLE_NAME.pattern}},
+    )
+    requires: list[Capability] = Field(
+        default_factory=list,
+        description="What the cluster must offer; one without it refuses the task.",
     )
     setup: SetupFile | None = None
     controls: ControlsFile | None = None

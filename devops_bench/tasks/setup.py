@@ -1,4 +1,4 @@
-"""``setup`` and ``controls`` of a task file: files below its folder, inline objects, scripts."""
+"""``setup`` of a task file: files below its folder, and inline objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from devops_bench.core.paths import resolve_below
 from devops_bench.k8s.manifests import read_manifests
 from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
-from devops_bench.tasks.model import Controls, Oracle
 from devops_bench.tasks.yaml import DocPath, decode
 
 MAX_MANIFEST_BYTES: Final = 16 * 1024 * 1024
@@ -37,7 +36,7 @@ def read_manifest_files(
         path: DocPath = ("setup", "manifests", index)
         if not isinstance(name, str) or path in open_paths:
             continue
-        file = _file_below(folder, name, path, findings)
+        file = file_below(folder, name, path, findings)
         if file is None:
             continue
         text = _text_of(file, name, path, findings)
@@ -78,24 +77,15 @@ def read_objects(raw: JsonValue, findings: Findings) -> tuple[JsonObject, ...]:
     return tuple(objects)
 
 
-def read_controls(
-    raw: JsonValue, folder: Path, findings: Findings, open_paths: Collection[DocPath]
-) -> Controls:
-    """Return ``controls``; the oracle's script must be a file below ``folder``."""
-    oracle = raw.get("oracle") if isinstance(raw, dict) else None
-    if not isinstance(oracle, dict):
-        return Controls()
-    script, run = oracle.get("script"), oracle.get("run")
-    if isinstance(run, str):
-        return Controls(Oracle(run=run))
-    path: DocPath = ("controls", "oracle", "script")
-    if not isinstance(script, str) or path in open_paths:
-        return Controls()
-    file = _file_below(folder, script, path, findings)
-    return Controls(Oracle(script=file)) if file is not None else Controls()
+def file_below(folder: Path, name: str, path: DocPath, findings: Findings) -> Path | None:
+    """Return the file that a spec names, or ``None`` after saying what is wrong with it.
 
-
-def _file_below(folder: Path, name: str, path: DocPath, findings: Findings) -> Path | None:
+    Args:
+        folder: The spec's folder; nothing outside of it is ever opened.
+        name: What the spec says, relative to ``folder``.
+        path: Where the spec says it.
+        findings: Gets what is wrong.
+    """
     try:
         file = resolve_below(folder, name)
     except InvalidInputError as exc:

@@ -16,7 +16,10 @@ from devops_bench.tasks.schema import (
     ENTRY_KEYS,
     UNUSED_KEYS,
     ControlsFile,
+    MutantFile,
     OracleFile,
+    PartialFile,
+    ScoreFile,
     SetupFile,
     TaskFile,
 )
@@ -28,8 +31,11 @@ _PARTS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
     ("setup",): SetupFile,
     ("controls",): ControlsFile,
     ("controls", "oracle"): OracleFile,
+    ("controls", "partial"): PartialFile,
+    ("controls", "partial", "score"): ScoreFile,
+    ("controls", "mutants", "*"): MutantFile,
 }
-"""Which model has the keys that are allowed at a path."""
+"""Which model has the keys that are allowed at a path; ``*`` is any place in a list."""
 
 _EXPECTED: Final = {
     "string_type": "text",
@@ -39,6 +45,8 @@ _EXPECTED: Final = {
     "dict_type": "a mapping",
     "model_type": "a mapping",
 }
+
+_OUT_OF_RANGE: Final = ("greater_than", "greater_than_equal", "less_than_equal", "finite_number")
 
 
 def used_part(raw: JsonObject, findings: Findings) -> JsonObject:
@@ -100,16 +108,25 @@ def _add(error: ErrorDetails, findings: Findings) -> None:
     value: JsonValue = error["input"]
     kind = error["type"]
     if kind == "extra_forbidden":
-        model = _PARTS.get(tuple(str(part) for part in path[:-1]), TaskFile)
+        place = tuple("*" if isinstance(part, int) else part for part in path[:-1])
+        model = _PARTS.get(place, TaskFile)
         hint = did_you_mean(str(path[-1]), model.model_fields)
         message = f"unknown key {str(path[-1])!r}"
         findings.add(path, message, hint, key=True, rule=rule_ids.UNKNOWN_FIELD)
     elif kind in _EXPECTED:
         expected = _EXPECTED[kind]
         findings.add(path, f"{expected} is needed here, not {_shown(value)}")
-    elif kind in ("greater_than", "less_than_equal", "finite_number"):
-        bound = "a finite number of seconds, greater than 0 and at most a week"
+    elif kind in _OUT_OF_RANGE:
+        seconds = "a finite number of seconds, greater than 0 and at most a week"
+        bound = "a number from 0 to 1" if "score" in path else seconds
         findings.add(path, f"{_shown(value)} is out of range", f"write {bound}")
+    elif kind == "missing":
+        findings.add(path[:-1], f"{path[-1]} is missing", f"add {path[-1]}:")
+    elif kind == "too_short":
+        findings.add(path, "the list is empty", "name at least one")
+    elif kind == "literal_error":
+        known = error.get("ctx", {}).get("expected", "")
+        findings.add(path, f"{_shown(value)} is not known here", f"known: {known}")
     else:
         findings.add(path, error["msg"])
 

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.conftest import PROVIDER
 from tests.integration.harness import SPECS, Cli, Finished, Plane
 
 SPEC_IDS = sorted(path.parent.name for path in SPECS.glob("*/task.yaml"))
+# They bring Node objects, which only the local provider's kwok plays.
+PLAYED_NODES = {"blocked-drain", "patch-three-nodes"}
+# Of every spec qualify says that doing nothing fails; here it is said on a shared cluster.
+SOME_SPECS = ["lost-endpoints", "scale-out", "stuck-rollout"]
 
 # Right solutions that are not the oracle's: a fair spec passes each of them.
 OTHER_SOLUTIONS = {
@@ -38,6 +43,86 @@ OTHER_SOLUTIONS = {
         "lost-endpoints",
         "kubectl -n $NS patch deployment orders-api -p"
         ' \'{"spec":{"template":{"metadata":{"labels":{"tier":"api"}}}}}\'',
+    ),
+    "load-test-deleted": (
+        "quota-exhausted",
+        "kubectl -n $NS delete deployment loadtest;"
+        " kubectl -n $NS wait pod -l app=loadtest --for=delete --timeout=60s;"
+        " kubectl -n $NS scale deployment/gateway --replicas=2;"
+        " kubectl -n $NS rollout status deployment/gateway --timeout=120s",
+    ),
+    "one-bound-after-the-other": (
+        "autoscaler-bounds",
+        "for b in maxReplicas:12 minReplicas:4; do"
+        ' kubectl -n $NS patch hpa search --type=merge -p "{\\"spec\\":{\\"${b%:*}\\":${b#*:}}}";'
+        " done",
+    ),
+    "two-rules-and-no-subjects": (
+        "pipeline-rights",
+        "kubectl -n $NS create role ci-deployer --resource=deployments.apps"
+        " --verb=patch,update --verb=get,list,watch --dry-run=client -o yaml"
+        " | kubectl -n $NS apply -f -;"
+        " kubectl patch clusterrolebinding $NS-ci-admin --type=merge -p '{\"subjects\":[]}'",
+    ),
+    "key-by-key": (
+        "config-rollback",
+        "kubectl -n $NS patch configmap cart-config --type=json -p '["
+        '{"op":"add","path":"/data/retries","value":"3"},'
+        '{"op":"remove","path":"/data/log-level"},'
+        '{"op":"replace","path":"/data/timeout-ms","value":"800"},'
+        '{"op":"replace","path":"/data/upstream","value":"sessions.boutique.svc"}]\'',
+    ),
+    "peer-and-port-apart": (
+        "open-database",
+        "kubectl -n $NS patch networkpolicy database-ingress --type=json"
+        ' -p \'[{"op":"add","path":"/spec/ingress/0/ports","value":[{"port":5432}]}]\';'
+        " kubectl -n $NS patch networkpolicy database-ingress --type=json"
+        ' -p \'[{"op":"remove","path":"/spec/ingress/0/from/1"}]\'',
+    ),
+    "copied-while-it-terminates": (
+        "stuck-namespace",
+        "kubectl delete namespace $NS-tollgate --wait=false; sleep 1;"
+        " kubectl -n $NS-tollgate get configmap ledger -o jsonpath={.data} >data;"
+        ' printf \'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"tollgate-ledger"},'
+        '"data":%s}\' "$(cat data)" | kubectl -n $NS create -f -;'
+        " kubectl -n $NS-tollgate patch configmap ledger --type=json"
+        ' -p \'[{"op":"remove","path":"/metadata/finalizers"}]\'',
+    ),
+    "rewritten-by-annotating": (
+        "crd-migration",
+        "crd=backups.$NS.example;"
+        " kubectl get crd $crd -o json"
+        ' | sed \'s/"storage": true/"storage": was/; s/"storage": false/"storage": true/;'
+        ' s/"storage": was/"storage": false/\' | kubectl replace -f -; sleep 2;'
+        " kubectl -n $NS annotate $crd --all migrated=yes;"
+        " kubectl patch crd $crd --subresource=status --type=merge"
+        ' -p \'{"status":{"storedVersions":["v1"]}}\';'
+        ' kubectl patch crd $crd --type=json -p \'[{"op":"remove","path":"/spec/versions/0"}]\'',
+    ),
+    "applied": (
+        "secret-rotation",
+        "kubectl -n $NS create secret generic booking-db-2"
+        " --from-literal=password=anchor-violet-2291;"
+        " kubectl -n $NS get deployment booking -o json | sed s/booking-db-1/booking-db-2/"
+        " | kubectl replace -f -; kubectl -n $NS rollout status deployment/booking --timeout=60s;"
+        " kubectl -n $NS delete secret booking-db-1",
+    ),
+    **(
+        {
+            "rolled-elsewhere": (
+                "blocked-drain",
+                "kubectl cordon $NS-old; kubectl -n $NS rollout restart deployment/ledger;"
+                " kubectl -n $NS rollout status deployment/ledger --timeout=60s",
+            ),
+            "cordoned-and-evicted-by-selector": (
+                "patch-three-nodes",
+                "for n in a b c; do kubectl cordon $NS-$n;"
+                " kubectl drain $NS-$n --pod-selector=app=signals --timeout=60s;"
+                " kubectl label node $NS-$n patched=yes; kubectl uncordon $NS-$n; done",
+            ),
+        }
+        if PROVIDER == "local"
+        else {}
     ),
 }
 
@@ -85,10 +170,13 @@ def shell(namespace: str, script: str) -> tuple[str, ...]:
 
 
 def test_there_are_specs() -> None:
-    assert len(SPEC_IDS) >= 3
+    assert len(SPEC_IDS) >= 12
+    assert set(SPEC_IDS) > {*PLAYED_NODES, *SOME_SPECS}
 
 
-@pytest.mark.parametrize("spec", SPEC_IDS)
+@pytest.mark.parametrize(
+    "spec", [spec for spec in SPEC_IDS if PROVIDER == "local" or spec not in PLAYED_NODES]
+)
 def test_the_oracle_passes(cli: Cli, plane: Plane, namespace_name: str, spec: str) -> None:
     done = run_spec(cli, plane, namespace_name, spec, "oracle")
 
@@ -103,7 +191,7 @@ def test_the_oracle_passes(cli: Cli, plane: Plane, namespace_name: str, spec: st
             assert row["coverage"]["gaps"] == [], row
 
 
-@pytest.mark.parametrize("spec", SPEC_IDS)
+@pytest.mark.parametrize("spec", SOME_SPECS)
 def test_doing_nothing_fails_and_breaks_nothing(
     cli: Cli, plane: Plane, namespace_name: str, spec: str
 ) -> None:

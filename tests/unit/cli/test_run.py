@@ -293,6 +293,14 @@ class TestRun:
             "give its full path if it is meant\n"
         )
 
+    def test_a_script_among_the_words_is_no_file_however_long_it_is(
+        self, outcomes: Outcomes, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        words = ("sh", "-c", "echo; " * 100)
+        request, _ = outcomes("passed", agent="command", agent_words=words)
+        assert execute(request) == 0
+        assert capsys.readouterr().err == ""
+
     def test_who_ran_what_is_written_down(self, outcomes: Outcomes) -> None:
         request, results = outcomes(
             "passed", agent="command", agent_words=("true", "--flag"), timeout_sec=5.0

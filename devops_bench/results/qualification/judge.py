@@ -1,0 +1,196 @@
+"""What one run of a control says about the spec. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from devops_bench.results.model import TaskResult
+from devops_bench.results.qualification.plan import ControlPlan
+from devops_bench.scoring.outcome import TaskStatus
+from devops_bench.scoring.rollup import Verdict
+from devops_bench.tasks.model import EXIT_DOES_NOT_APPLY
+
+Judgement: TypeAlias = Literal["as_expected", "unexpected", "not_evaluable"]
+"""Whether a control did as it should; the last when that could not be observed."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EntryVerdict(_Record):
+    """What an entry came to in one run."""
+
+    name: str
+    role: Literal["objective", "safeguard"] | None
+    status: Verdict
+
+
+class ControlRun(_Record):
+    """One run of a control, as it is kept.
+
+    Attributes:
+        task: The task's id.
+        control: The control's name.
+        attempt: Which repeat, from 1.
+        status: What the task came to.
+        outcome: 0 to 1; null when there is nothing to tell.
+        entries: What each entry came to.
+        reason: Why the status is what it is.
+        agent_exit_code: The exit code of the control's script; null when it ran none.
+        agent_status: How the turn went; empty when there was none.
+        elapsed_sec: Seconds that the run took.
+        folder: The run's folder, relative to the qualification's; empty when it left none.
+    """
+
+    task: str
+    control: str
+    attempt: int = Field(ge=1)
+    status: TaskStatus
+    outcome: float | None = None
+    entries: list[EntryVerdict] = Field(default_factory=list)
+    reason: str = ""
+    agent_exit_code: int | None = None
+    agent_status: str = ""
+    elapsed_sec: float = 0.0
+    folder: str = ""
+
+    def named(self, status: Verdict, role: str | None = None) -> list[str]:
+        """Return the names of the entries with a status, of one role or of any."""
+        return [
+            entry.name
+            for entry in self.entries
+            if entry.status == status and role in (None, entry.role)
+        ]
+
+    @property
+    def signature(self) -> tuple[TaskStatus, tuple[str, ...]]:
+        """What two runs of one control must share: the status, and which entries failed."""
+        return self.status, tuple(sorted(self.named("fail")))
+
+
+def record_of(
+    plan: ControlPlan, attempt: int, result: TaskResult, *, elapsed_sec: float, folder: str
+) -> ControlRun:
+    """Return what is kept of a finished run.
+
+    Args:
+        plan: Which control it was.
+        attempt: Which repeat, from 1.
+        result: What the task came to.
+        elapsed_sec: Seconds that the run took.
+        folder: Its folder, relative to the qualification's.
+    """
+    agent = result.agent
+    return ControlRun(
+        task=plan.task,
+        control=plan.name,
+        attempt=attempt,
+        status=result.status,
+        outcome=result.outcome,
+        entries=[
+            EntryVerdict(name=row["name"], role=row["role"], status=row["status"])
+            for row in result.verification_report
+        ],
+        reason=result.reason,
+        agent_exit_code=None if agent is None else agent.exit_code,
+        agent_status="" if agent is None else agent.status,
+        elapsed_sec=elapsed_sec,
+        folder=folder,
+    )
+
+
+def judge(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
+    """Return whether the control did as it should, and why it did not.
+
+    Args:
+        plan: What was expected.
+        run: What came of it.
+
+    Returns:
+        The judgement, and for all but the first one sentence; of a generic mutant nothing is
+        expected, so that it always did.
+    """
+    if plan.kind == "builtin":
+        return "as_expected", ""
+    if run.status == "interrupted":
+        return "not_evaluable", run.reason or "it was interrupted"
+    if plan.kind == "mutant":
+        judged = _judge_mutant(plan, run)
+    elif run.status == "error":
+        judged = ("not_evaluable", run.reason or "it could not be evaluated")
+    elif plan.kind == "oracle":
+        judged = _judge_oracle(run)
+    elif plan.kind == "noop":
+        judged = _judge_noop(run)
+    else:
+        judged = _judge_partial(plan, run)
+    return judged
+
+
+def _judge_oracle(run: ControlRun) -> tuple[Judgement, str]:
+    if run.status == "passed":
+        return "as_expected", ""
+    return "unexpected", f"the right solution fails: {_listed(run.named('fail'))}{_exit(run)}"
+
+
+def _judge_noop(run: ControlRun) -> tuple[Judgement, str]:
+    broken = run.named("fail", "safeguard")
+    if run.status == "passed":
+        return "unexpected", "doing nothing passes"
+    if broken:
+        return "unexpected", f"nothing was done, and yet a safeguard fails: {_listed(broken)}"
+    return "as_expected", ""
+
+
+def _judge_partial(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
+    least, most = plan.min_outcome, plan.max_outcome
+    if run.outcome is None or least is None or most is None:
+        return "not_evaluable", run.reason or "it has no outcome"
+    if least <= run.outcome <= most:
+        return "as_expected", ""
+    failed = run.named("fail")
+    said = f"its outcome is {run.outcome:.3g}, not {least:g} to {most:g}"
+    return "unexpected", f"{said}{_exit(run)}" + (f"; failed: {_listed(failed)}" if failed else "")
+
+
+def _judge_mutant(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
+    statuses = {entry.name: entry.status for entry in run.entries}
+    passed = [name for name in plan.caught_by if statuses.get(name) == "pass"]
+    unseen = [name for name in plan.caught_by if statuses.get(name) in (None, "error")]
+    if passed:
+        others = run.named("fail")
+        also = f" (failed instead: {_listed(others)})" if others else ""
+        return "unexpected", f"not caught by {_listed(passed)}{also}{_exit(run)}"
+    if unseen:
+        why = run.reason or "they could not be evaluated"
+        return "not_evaluable", f"whether {_listed(unseen)} would catch it is not known: {why}"
+    return "as_expected", ""
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "nothing"
+
+
+def _exit(run: ControlRun) -> str:
+    """Return a hint when the control's script may not have done what it is for."""
+    code = run.agent_exit_code
+    return "" if code in (None, 0) else f"; its script exited with code {code}"
+
+
+BuiltinResult: TypeAlias = Literal["caught", "missed", "error", "not_done", "does_not_apply"]
+"""What a generic mutant came to: an entry failed; the task passed; nothing could be said; its
+script failed, so that the harm was perhaps not done; there is nothing that it could do."""
+
+
+def judge_builtin(run: ControlRun) -> BuiltinResult:
+    """Return what the spec made of a generic mutant."""
+    if run.agent_exit_code == EXIT_DOES_NOT_APPLY:
+        return "does_not_apply"
+    if run.named("fail"):
+        return "caught"
+    if run.status in ("error", "interrupted"):
+        return "error"
+    return "not_done" if run.agent_exit_code not in (None, 0) else "missed"
