@@ -65,6 +65,11 @@ class Program:
         max_output_bytes: How much of each stream is kept, ≥ 0; the rest is read and counted.
         grace_sec: Seconds between SIGTERM and SIGKILL, ≥ 0.
         kill_timeout_sec: Seconds for which SIGKILL is repeated, > 0.
+        on_stdout: Called with each piece of its standard output as it comes, in the thread of
+            :func:`run_program`; it must be quick and must not raise. It gets what is kept.
+        on_stderr: As above, for its error output.
+        terminal: A descriptor of a terminal that it gets instead of the three streams; nothing is
+            then written to ``stdout`` and ``stderr``, and ``stdin`` is not given.
     """
 
     argv: Sequence[str]
@@ -76,6 +81,9 @@ class Program:
     max_output_bytes: int = 64 * 1024 * 1024
     grace_sec: float = 5.0
     kill_timeout_sec: float = 10.0
+    on_stdout: Callable[[bytes], None] | None = None
+    on_stderr: Callable[[bytes], None] | None = None
+    terminal: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +133,8 @@ def run_program(
     started = time.monotonic()
     with contextlib.ExitStack() as stack:
         sinks = (
-            _Sink(program.stdout, program.max_output_bytes),
-            _Sink(program.stderr, program.max_output_bytes),
+            _Sink(program.stdout, program.max_output_bytes, program.on_stdout),
+            _Sink(program.stderr, program.max_output_bytes, program.on_stderr),
         )
         for sink in sinks:
             stack.enter_context(contextlib.closing(sink))
@@ -145,18 +153,21 @@ def run_program(
 
 
 class _Sink:
-    """A file that takes so many bytes and counts the rest."""
+    """A file that takes so many bytes, shows them to whoever asked, and counts the rest."""
 
-    def __init__(self, path: Path, room: int) -> None:
+    def __init__(self, path: Path, room: int, show: Callable[[bytes], None] | None) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         self._file = os.fdopen(descriptor, "wb", buffering=0)
         self._room = room
+        self._show = show
         self.dropped = 0
 
     def write(self, data: bytes) -> None:
         kept = data[: self._room]
         if kept:
             self._file.write(kept)
+            if self._show is not None:
+                self._show(kept)
         self._room -= len(kept)
         self.dropped += len(data) - len(kept)
 
@@ -186,13 +197,16 @@ class _Run:
         self._selector = selectors.DefaultSelector()
         control_read, self._control = os.pipe()
         self._status, status_write = os.pipe()
+        stdin = subprocess.DEVNULL if program.stdin is None else subprocess.PIPE
+        terminal = program.terminal
+        output = subprocess.PIPE if terminal is None else terminal
         try:
             # Its own session: a Ctrl-C at the terminal is for devops-bench, which then asks.
             self._reaper = subprocess.Popen(
                 [sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write)],
-                stdin=subprocess.DEVNULL if program.stdin is None else subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stdin=stdin if terminal is None else terminal,
+                stdout=output,
+                stderr=output,
                 pass_fds=(control_read, status_write),
                 start_new_session=True,
                 bufsize=0,
@@ -206,8 +220,9 @@ class _Run:
             os.close(control_read)
             os.close(status_write)
         self._selector.register(self._status, selectors.EVENT_READ, self._read_status)
-        self._read_into(self._reaper.stdout, stdout)
-        self._read_into(self._reaper.stderr, stderr)
+        if terminal is None:
+            self._read_into(self._reaper.stdout, stdout)
+            self._read_into(self._reaper.stderr, stderr)
         if self._reaper.stdin is not None:
             os.set_blocking(self._reaper.stdin.fileno(), False)
             self._selector.register(self._reaper.stdin, selectors.EVENT_WRITE, self._write_stdin)
@@ -245,7 +260,7 @@ class _Run:
         final = self._final_message()
         escaped = 0
         if "status" not in final:
-            escaped = _end_marked(self._marker, program.kill_timeout_sec)
+            escaped = end_marked(self._marker, program.kill_timeout_sec)
         self._drain()
         for stream in (self._reaper.stdin, self._reaper.stdout, self._reaper.stderr):
             if stream is not None:
@@ -345,8 +360,13 @@ def _count(value: JsonValue) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _end_marked(marker: str, timeout_sec: float) -> int:
-    """Kill every process whose environment holds the marker; return how many there were."""
+def end_marked(marker: str, timeout_sec: float) -> int:
+    """Kill every process whose environment holds the marker; return how many there were.
+
+    Args:
+        marker: The value of :data:`MARKER_VARIABLE` that they were started with.
+        timeout_sec: Seconds for which it is repeated while one is there, > 0.
+    """
     needle = f"{MARKER_VARIABLE}={marker}".encode()
     ended: set[int] = set()
     deadline = time.monotonic() + timeout_sec
