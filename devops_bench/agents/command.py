@@ -64,6 +64,7 @@ class CommandAgent:
                 turn,
                 home,
                 stdin=None if in_arguments else turn.prompt.encode(),
+                reads=(Path(command),) if os.sep in command else (),
             )
 
 

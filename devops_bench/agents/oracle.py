@@ -66,4 +66,6 @@ class OracleAgent:
                 file = home / "oracle.sh"
                 file.write_text(oracle.run or "", encoding="utf-8")
                 argv = ["bash", "-euo", "pipefail", str(file)]
-            return run_agent_program(argv, turn, home, extra_env=self._task.variables)
+            # A control may read what lies beside its script; it is no agent that must not see it.
+            reads = () if oracle.script is None else (oracle.script.absolute().parent,)
+            return run_agent_program(argv, turn, home, extra_env=self._task.variables, reads=reads)
