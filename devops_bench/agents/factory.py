@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from devops_bench.agents import command, none, noop, oracle, script  # noqa: F401
 from devops_bench.agents.base import AGENTS, Agent
 from devops_bench.agents.options import AgentClass, AgentOptions, refuse_arguments
+from devops_bench.agents.presets import agent as _presets  # noqa: F401
 
 if TYPE_CHECKING:
     from devops_bench.tasks.model import Task
