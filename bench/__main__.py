@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import converge, hold, loading, startup
+from bench import converge, hold, loading, startup, turn, watching
 from bench.figures import Figure, machine, table
 
 MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
     "startup": lambda: [startup.measure()],
     "loading": lambda: [loading.measure()],
-    "converge": lambda: [converge.measure()],
+    "converge": converge.measure,
     "hold": hold.measure,
+    "watching": watching.measure,
+    "turn": turn.measure,
 }
 
 

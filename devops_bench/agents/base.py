@@ -38,6 +38,9 @@ class AgentStatus(StrEnum):
     """It ended by itself and its answer is empty, although agents of its kind give one."""
     LIMIT_REACHED = "limit_reached"
     """It was ended at its own limit of steps or tokens."""
+    LOST = "lost"
+    """Nobody saw it end: what watched over it was killed, so processes of it may still run. Nothing
+    that is judged afterwards can be trusted, the task is an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class Agent(Protocol):
         """Take the turn and return when it is over and nothing of it runs any more.
 
         Raises:
-            AgentError: It could not be started at all.
+            AgentError: It could not be started at all, or not be watched to its end.
         """
         ...
 

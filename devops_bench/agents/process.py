@@ -13,7 +13,7 @@ from pathlib import Path
 from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
 from devops_bench.agents.lines import LineReader
 from devops_bench.agents.sandbox.session import SandboxSession, open_session
-from devops_bench.core.errors import AgentError
+from devops_bench.core.errors import AgentError, SupervisionError
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
 
 INHERITED_VARIABLES = frozenset({"PATH", "LANG", "TERM", "TZ"})
@@ -148,7 +148,8 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
         home: The agent's home, as :func:`agent_home` makes it.
 
     Raises:
-        AgentError: It could not be started, or the sandbox could not be had.
+        AgentError: It could not be started, or not be watched to its end, or the sandbox could not
+            be had.
     """
     transcript = turn.transcript
     show = program.on_line or (lambda line: transcript.output("stdout", line))
@@ -175,10 +176,12 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
                 cancel=turn.cancel,
             )
         except (OSError, ValueError) as exc:
-            reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+            reason = _refusal(exc, program.argv[0]) if isinstance(exc, OSError) else str(exc)
             raise AgentError(
                 f"the agent {program.argv[0]!r} could not be started: {reason}"
             ) from exc
+        except SupervisionError as exc:
+            raise AgentError(f"the end of the agent's turn was not observed: {exc}") from exc
         finally:
             stdout.close()
             stderr.close()
@@ -194,7 +197,15 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
     )
 
 
+def _refusal(exc: OSError, command: str) -> str:
+    """Return what the system refused, with the file when it is not the command itself."""
+    reason = exc.strerror or str(exc)
+    return f"{exc.filename}: {reason}" if exc.filename not in (None, command) else reason
+
+
 def _status(result: ProcessResult) -> AgentStatus:
+    if result.lost or result.unkillable:
+        return AgentStatus.LOST
     if result.ended_by is EndedBy.DEADLINE:
         return AgentStatus.TIMED_OUT
     if result.ended_by is EndedBy.CANCEL:
@@ -208,16 +219,19 @@ def _reason(result: ProcessResult, timeout_sec: float) -> str:
     elif result.ended_by is EndedBy.CANCEL:
         text = "ended because the run was interrupted"
     elif result.exit_code is None:
-        text = "ended; its exit code is unknown because it killed the process that watched it"
+        text = "ended"
     elif result.exit_code < 0:
         text = f"ended by signal {-result.exit_code}"
     else:
         text = f"exited with code {result.exit_code}"
+    if result.lost:
+        text += "; its supervisor was killed: processes may have escaped"
     if result.leftovers:
         text += f"; {result.leftovers} process(es) that it left behind were ended"
     if result.unkillable:
         text += f"; {result.unkillable} of its processes could not be ended"
     dropped = result.stdout_dropped + result.stderr_dropped
     if dropped:
-        text += f"; {dropped} bytes of its output were not kept"
+        why = f" ({result.output_fault})" if result.output_fault else ""
+        text += f"; {dropped} bytes of its output were not kept{why}"
     return text

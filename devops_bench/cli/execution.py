@@ -103,7 +103,11 @@ def execute(request: RunRequest) -> int:
         run = _Run(request, run_id, provider, factory, writer, progress, interrupts)
         result = run.all_tasks(loaded.tasks)
     _print_result(request, result, writer)
-    return EXIT_INTERRUPTED if interrupts.cancel.is_set() else result.exit_code
+    if interrupts.cancel.is_set():
+        return EXIT_INTERRUPTED
+    if run.unwritten is not None:
+        raise DevopsBenchError(run.unwritten)
+    return result.exit_code
 
 
 def new_run_id() -> str:
@@ -127,7 +131,11 @@ class _Say:
 
 
 class _Run:
-    """The tasks of one run, one after the other, written down after each."""
+    """The tasks of one run, one after the other, written down after each.
+
+    Attributes:
+        unwritten: Why the newest result is not on the disk, ``None`` when it is.
+    """
 
     def __init__(
         self,
@@ -139,6 +147,7 @@ class _Run:
         progress: Progress,
         interrupts: Interrupts,
     ) -> None:
+        self.unwritten: str | None = None
         self._writer = writer
         self._interrupts = interrupts
         self._result = RunResult(
@@ -165,6 +174,8 @@ class _Run:
     def all_tasks(self, tasks: tuple[Task, ...]) -> RunResult:
         """Run the tasks until they are done or the run is interrupted."""
         self._update(planned=[task.id for task in tasks])
+        if self.unwritten is not None:
+            raise DevopsBenchError(self.unwritten)  # nothing was touched yet
         for task in tasks:
             if self._interrupts.cancel.is_set():
                 break
@@ -184,10 +195,13 @@ class _Run:
         self._result = self._result.model_copy(update=fields)
         try:
             self._writer.write(self._result)
+            self.unwritten = None
         except OSError as exc:
-            raise DevopsBenchError(
+            # What was seen is still told on the terminal, and the next task may find a place.
+            self.unwritten = (
                 f"the result could not be written to {self._writer.result_path}: {exc.strerror}"
-            ) from exc
+            )
+            print_error(self.unwritten)
 
 
 def _load(request: RunRequest, built_in: Mapping[str, str]) -> LoadedTasks:

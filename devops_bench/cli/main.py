@@ -45,6 +45,9 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry(
         "run", "run", "Run specs: prepare a cluster, let an agent work, judge.", "RunCommand", True
     ),
+    "check": Entry("check", "check", "Judge a spec's entries once and say why.", logs=True),
+    "replay": Entry("replay", "replay", "Judge a recorded run again, offline.", logs=True),
+    "doctor": Entry("doctor", "doctor", "Say whether a cluster can be watched.", logs=True),
     "lint": Entry("lint", "lint", "Say everything that is wrong with specs."),
     "schema": Entry("schema", "schema", "Print the JSON Schema of a spec, for editors."),
     "cluster": Entry("cluster", "app", "Build, start and end local control planes."),

@@ -10,7 +10,8 @@ Every error that this package raises on purpose derives from :class:`DevopsBench
     │   ├── ApiError               the API server answered with an error
     │   └── ApiUnavailableError    the API server did not answer (or not in time)
     ├── SetupError                 the task's setup failed: a broken task              (exit 3)
-    ├── AgentError                 the agent could not be started                     (exit 3)
+    ├── AgentError                 the agent's turn could not be taken or observed    (exit 3)
+    ├── SupervisionError           a program could not be watched to its end          (exit 3)
     └── RunInterruptedError        SIGINT or SIGTERM ended the run                    (exit 130)
 
 A verdict is never an error: what could not be observed is a result with status ``error``.
@@ -91,7 +92,14 @@ class SetupError(DevopsBenchError):
 
 
 class AgentError(DevopsBenchError):
-    """The agent could not be started at all (its own failures are results, not errors)."""
+    """The agent could not be started, or its turn not be observed to its end.
+
+    Its own failures are results, not errors.
+    """
+
+
+class SupervisionError(DevopsBenchError):
+    """A program was started, and the system refused what it takes to watch it to its end."""
 
 
 class RunInterruptedError(DevopsBenchError):

@@ -2,8 +2,9 @@
 
 The program runs under :mod:`devops_bench.core.reaper`, a small process that ends every descendant
 when the program ends, when its time is over, and when devops-bench itself dies, ``kill -9``
-included. Should a program kill that process too, what it left is found by a marker in its
-environment; only a process that also hid its environment would escape.
+included. Should a program kill that process too, what it left is looked for by a marker in its
+environment. A process that also hid its environment is not found, so that the result says that the
+end was not observed (:attr:`ProcessResult.lost`).
 """
 
 from __future__ import annotations
@@ -13,22 +14,21 @@ import json
 import os
 import secrets
 import selectors
-import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import IO
 
 from devops_bench.core import reaper
+from devops_bench.core.boundedfile import BoundedFile
+from devops_bench.core.errors import SupervisionError
 from devops_bench.core.json import JsonObject, JsonValue
-
-MARKER_VARIABLE = "DEVOPS_BENCH_PROCESS_TREE"
-"""Set for the program to a random value: by it a process that escaped is known."""
+from devops_bench.core.marking import MARKER_VARIABLE, end_marked
 
 _CHUNK = 65536
 # How often the cancel event and the deadline are looked at; it cannot be waited for in a selector.
@@ -99,6 +99,9 @@ class ProcessResult:
         unkillable: How many of its processes still ran after SIGKILL (it became another user's).
         stdout_dropped: Bytes of its output that were not kept.
         stderr_dropped: Bytes of its error output that were not kept.
+        output_fault: Why output could not be written, such as a full disk; empty when it could.
+        lost: Whether the process that watched over it did not come to its own end: processes may
+            have escaped, although those that were found were ended.
     """
 
     ended_by: EndedBy
@@ -108,6 +111,8 @@ class ProcessResult:
     unkillable: int = 0
     stdout_dropped: int = 0
     stderr_dropped: int = 0
+    output_fault: str = ""
+    lost: bool = False
 
 
 def run_program(
@@ -122,10 +127,13 @@ def run_program(
 
     Returns:
         How it ended. When this returns nothing of it runs any more, save what
-        ``unkillable`` counts.
+        ``unkillable`` counts and what may have escaped when it is ``lost``. Output that cannot be
+        written is counted and does not end it.
 
     Raises:
-        OSError: It could not be started: not found, not executable, arguments too long.
+        OSError: It could not be started: not found, not executable, arguments too long, a file
+            for its output that cannot be made.
+        SupervisionError: It was started, and could not be watched to its end.
         ValueError: An argument or a variable cannot be passed to a program (it holds a NUL).
     """
     if any("\0" in text for text in (*program.argv, *program.env, *program.env.values())):
@@ -133,14 +141,17 @@ def run_program(
     started = time.monotonic()
     with contextlib.ExitStack() as stack:
         sinks = (
-            _Sink(program.stdout, program.max_output_bytes, program.on_stdout),
-            _Sink(program.stderr, program.max_output_bytes, program.on_stderr),
+            BoundedFile(program.stdout, program.max_output_bytes),
+            BoundedFile(program.stderr, program.max_output_bytes),
         )
         for sink in sinks:
             stack.enter_context(contextlib.closing(sink))
         run = stack.enter_context(contextlib.closing(_Run(program, *sinks)))
-        ended_by = run.watch(started + timeout_sec, cancel or threading.Event())
-        report = run.close()
+        with _watching(program):
+            ended_by = run.watch(started + timeout_sec, cancel or threading.Event())
+        run.raise_if_not_started()
+        with _watching(program):
+            report = run.close()
     return ProcessResult(
         ended_by=ended_by if report.asked else EndedBy.ITSELF,
         exit_code=report.exit_code,
@@ -149,30 +160,20 @@ def run_program(
         unkillable=report.unkillable,
         stdout_dropped=sinks[0].dropped,
         stderr_dropped=sinks[1].dropped,
+        output_fault=sinks[0].fault or sinks[1].fault,
+        lost=report.lost,
     )
 
 
-class _Sink:
-    """A file that takes so many bytes, shows them to whoever asked, and counts the rest."""
-
-    def __init__(self, path: Path, room: int, show: Callable[[bytes], None] | None) -> None:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        self._file = os.fdopen(descriptor, "wb", buffering=0)
-        self._room = room
-        self._show = show
-        self.dropped = 0
-
-    def write(self, data: bytes) -> None:
-        kept = data[: self._room]
-        if kept:
-            self._file.write(kept)
-            if self._show is not None:
-                self._show(kept)
-        self._room -= len(kept)
-        self.dropped += len(data) - len(kept)
-
-    def close(self) -> None:
-        self._file.close()
+@contextlib.contextmanager
+def _watching(program: Program) -> Iterator[None]:
+    """Tell what the system refuses to us now from a program that could not be started."""
+    try:
+        yield
+    except OSError as exc:
+        raise SupervisionError(
+            f"{program.argv[0]!r} could not be watched to its end: {exc}"
+        ) from exc
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +184,13 @@ class _Report:
     asked: bool = False
     leftovers: int = 0
     unkillable: int = 0
+    lost: bool = False
 
 
 class _Run:
     """The reaper with the program below it, its pipes, and what they brought."""
 
-    def __init__(self, program: Program, stdout: _Sink, stderr: _Sink) -> None:
+    def __init__(self, program: Program, stdout: BoundedFile, stderr: BoundedFile) -> None:
         self._program = program
         self._marker = secrets.token_hex(16)
         self._messages = b""
@@ -221,8 +223,8 @@ class _Run:
             os.close(status_write)
         self._selector.register(self._status, selectors.EVENT_READ, self._read_status)
         if terminal is None:
-            self._read_into(self._reaper.stdout, stdout)
-            self._read_into(self._reaper.stderr, stderr)
+            self._read_into(self._reaper.stdout, stdout, program.on_stdout)
+            self._read_into(self._reaper.stderr, stderr, program.on_stderr)
         if self._reaper.stdin is not None:
             os.set_blocking(self._reaper.stdin.fileno(), False)
             self._selector.register(self._reaper.stdin, selectors.EVENT_WRITE, self._write_stdin)
@@ -242,24 +244,27 @@ class _Run:
             if now >= give_up:
                 break
             self._move_data(_TICK_SEC if now >= deadline else min(_TICK_SEC, deadline - now))
-        self._raise_if_not_started()
         return ended_by
 
     def close(self) -> _Report:
         """End whatever still runs, wait for the reaper, and return what it reported. Repeatable."""
         if self._report is not None:
             return self._report
-        os.close(self._control)  # for the reaper this is the order to end everything
+        control, self._control = self._control, -1
+        if control != -1:
+            os.close(control)  # for the reaper this is the order to end everything
         program = self._program
         deadline = time.monotonic() + program.grace_sec + program.kill_timeout_sec
         while self._status in self._selector.get_map() and time.monotonic() < deadline:
             self._move_data(_TICK_SEC)
         if self._status in self._selector.get_map():
             self._reaper.kill()
-        self._reaper.wait()
+        # Only its own end proves what it said: the program can write where it writes, and kill it.
+        ended_well = self._reaper.wait() == 0
         final = self._final_message()
+        lost = not (ended_well and ("status" in final or "errno" in final))
         escaped = 0
-        if "status" not in final:
+        if lost:
             escaped = end_marked(self._marker, program.kill_timeout_sec)
         self._drain()
         for stream in (self._reaper.stdin, self._reaper.stdout, self._reaper.stderr):
@@ -268,10 +273,11 @@ class _Run:
         os.close(self._status)
         self._selector.close()
         self._report = _Report(
-            exit_code=_exit_code(final.get("status")),
+            exit_code=None if lost else _exit_code(final.get("status")),
             asked=final.get("asked") is not False,
             leftovers=_count(final.get("leftovers")) + escaped,
             unkillable=_count(final.get("unkillable")),
+            lost=lost,
         )
         return self._report
 
@@ -293,7 +299,12 @@ class _Run:
         with contextlib.suppress(BrokenPipeError):  # it is done already
             os.write(self._control, b"T")
 
-    def _read_into(self, stream: IO[bytes] | None, sink: _Sink) -> None:
+    def _read_into(
+        self,
+        stream: IO[bytes] | None,
+        sink: BoundedFile,
+        show: Callable[[bytes], None] | None,
+    ) -> None:
         if stream is None:
             raise ValueError("the reaper has no pipe for the program's output")
         descriptor = stream.fileno()
@@ -301,6 +312,8 @@ class _Run:
         def read() -> None:
             data = os.read(descriptor, _CHUNK)
             sink.write(data)
+            if data and show is not None and not sink.dropped:
+                show(data)
             if not data:
                 self._selector.unregister(stream)
 
@@ -344,7 +357,8 @@ class _Run:
         message: JsonValue = json.loads(lines[-1]) if lines else {}
         return message if isinstance(message, dict) else {}
 
-    def _raise_if_not_started(self) -> None:
+    def raise_if_not_started(self) -> None:
+        """Raise what kept the program from being started, if anything did."""
         message = self._final_message()
         if "errno" in message:
             number = _count(message["errno"])
@@ -358,31 +372,3 @@ def _exit_code(status: JsonValue) -> int | None:
 
 def _count(value: JsonValue) -> int:
     return value if isinstance(value, int) else 0
-
-
-def end_marked(marker: str, timeout_sec: float) -> int:
-    """Kill every process whose environment holds the marker; return how many there were.
-
-    Args:
-        marker: The value of :data:`MARKER_VARIABLE` that they were started with.
-        timeout_sec: Seconds for which it is repeated while one is there, > 0.
-    """
-    needle = f"{MARKER_VARIABLE}={marker}".encode()
-    ended: set[int] = set()
-    deadline = time.monotonic() + timeout_sec
-    while (found := _marked(needle)) and time.monotonic() < deadline:
-        ended |= found
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(_TICK_SEC / 10)
-    return len(ended)
-
-
-def _marked(needle: bytes) -> set[int]:
-    found = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended, or is another user's
-            if needle in (folder / "environ").read_bytes().split(b"\0"):
-                found.add(int(folder.name))
-    return found

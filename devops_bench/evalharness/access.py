@@ -11,7 +11,8 @@ from devops_bench.clusters.base import Cluster
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.errors import ClusterError
 from devops_bench.core.json import JsonObject
-from devops_bench.evalharness.sampler import EntryRunner
+from devops_bench.evalharness.sampler import EntryRunner, Look
+from devops_bench.evalharness.watching import Watch, WatchFactory
 from devops_bench.k8s.apply import create_objects
 from devops_bench.k8s.client import ApiClient, connect
 from devops_bench.k8s.delete import CreatedObject, delete_objects
@@ -29,6 +30,8 @@ from devops_bench.k8s.view import (
     View,
     ViewSource,
 )
+from devops_bench.k8s.watch.types import Listener, Recorder
+from devops_bench.k8s.watch.watcher import Watcher
 from devops_bench.verification.base import ProbeContext
 from devops_bench.verification.combinators import queries_of
 from devops_bench.verification.result import VerificationResult
@@ -39,10 +42,20 @@ DEFAULT_NAMESPACE = "default"
 """Where objects without a namespace go, and where checks without one look."""
 
 _REQUEST_TIMEOUT_SEC = 10.0
+# The controller manager puts its own into each: the account "default", "kube-root-ca.crt".
+_IN_EVERY_NAMESPACE = ("serviceaccounts", "configmaps")
 
 
 class ClusterAccess(EntryRunner, Protocol):
-    """A connection to the task's cluster; :meth:`run_entry` is called by several threads."""
+    """A connection to the task's cluster; :meth:`run_entry` is called by several threads.
+
+    One that is a :class:`~devops_bench.evalharness.sampler.Looker` too says what it read.
+    """
+
+    @property
+    def watch(self) -> WatchFactory | None:
+        """Makes watchers; ``None`` where nothing can be watched."""
+        ...
 
     def create(
         self,
@@ -71,7 +84,10 @@ class ClusterAccess(EntryRunner, Protocol):
         ...
 
     def missing_ground(self, entry: VerificationEntry) -> str | None:
-        """Return which kind or namespace that the entry reads does not exist, or ``None``."""
+        """Return which kind or namespace that the entry reads is not known to exist, or ``None``.
+
+        A kind that cannot be read at all is passed over: judging the entry says so.
+        """
         ...
 
     def delete(self, created: Sequence[CreatedObject], timeout_sec: float) -> list[str]:
@@ -123,6 +139,19 @@ class KubeAccess:
             return agent.sample(entry.check, timeout_sec)
         return agent.run_entry(entry, timeout_sec)
 
+    def look(self, entry: VerificationEntry, timeout_sec: float) -> Look:
+        """Judge the entry once; for ``may_appear`` an unknown kind counts as no objects."""
+        agent = self._lenient_agent if entry.may_appear else self._agent
+        return Look(*agent.sample_and_readings(entry.check, timeout_sec))
+
+    @property
+    def watch(self) -> WatchFactory:
+        """Makes watchers on this connection."""
+        return self._make_watcher
+
+    def _make_watcher(self, listener: Listener, recorder: Recorder, clock: Clock) -> Watch:
+        return Watcher(self._client, self._discovery, listener, recorder=recorder, clock=clock)
+
     def create(
         self,
         objects: Sequence[JsonObject],
@@ -162,20 +191,32 @@ class KubeAccess:
         return "" if done else f"{place}: {reason}"
 
     def missing_ground(self, entry: VerificationEntry) -> str | None:
-        """Return which kind or namespace does not exist; what cannot be read is not missing."""
+        """Return which kind or namespace is not known to exist; see :class:`ClusterAccess`."""
         for query in queries_of(entry.check):
             resource = self._discovery.resolve(query.kind, _REQUEST_TIMEOUT_SEC)
             if isinstance(resource, UnknownKind):
                 return resource.reason
             if isinstance(resource, Unreadable) or not resource.namespaced:
                 continue
-            if query.namespace is not None and self._has_no_namespace(query.namespace):
-                return f"there is no namespace {query.namespace!r}"
+            if query.namespace and (why := self._no_ground(query.namespace, query.kind)):
+                return why
         return None
 
-    def _has_no_namespace(self, name: str) -> bool:
-        query = ResourceQuery("namespaces", name=name)
-        return self._reader.view([query], _REQUEST_TIMEOUT_SEC).read(query) == Matched(())
+    def _no_ground(self, namespace: str, kind: str) -> str:
+        """Return why the namespace is not known to exist, empty when it is.
+
+        Who may not read namespaces may still read what is in one: any object proves it.
+        """
+        itself = ResourceQuery("namespaces", name=namespace)
+        found = self._reader.view([itself], _REQUEST_TIMEOUT_SEC).read(itself)
+        if isinstance(found, Matched):
+            return "" if found.objects else f"there is no namespace {namespace!r}"
+        inside = [ResourceQuery(held, namespace) for held in (kind, *_IN_EVERY_NAMESPACE)]
+        view = self._reader.view(inside, _REQUEST_TIMEOUT_SEC)
+        readings = (view.read(query) for query in inside)
+        if any(isinstance(reading, Matched) and reading.objects for reading in readings):
+            return ""
+        return f"could not be told whether namespace {namespace!r} exists: {found.reason}"
 
     def delete(self, created: Sequence[CreatedObject], timeout_sec: float) -> list[str]:
         """Delete exactly these objects; return a sentence for each that is still there."""

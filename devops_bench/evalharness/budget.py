@@ -15,10 +15,15 @@ from functools import partial
 from typing import TypeAlias
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
-from devops_bench.evalharness.hold import _default_poll_interval, run_hold_window
+from devops_bench.evalharness.converge import Converge
+from devops_bench.evalharness.feeds import Feeds, Stream
+from devops_bench.evalharness.hold import _default_poll_interval
 from devops_bench.evalharness.limits import verification_timeout_sec
 from devops_bench.evalharness.observation import HoldObservation
-from devops_bench.evalharness.sampler import HOLD_SAMPLE_TIMEOUT_SEC, EntryRunner
+from devops_bench.evalharness.sampler import HOLD_SAMPLE_TIMEOUT_SEC, EntryRunner, Look, Looker
+from devops_bench.evalharness.soak import Soak, SoakContext
+from devops_bench.evalharness.watching import WatchFactory
+from devops_bench.results.evidence.records import EvidenceSink, Marked, NullSink, Sampled
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
@@ -27,6 +32,9 @@ EntryOutcome: TypeAlias = VerificationResult | HoldObservation
 
 GRACE_SEC = 5.0
 """How long past its bound an entry may still hand in a result, before it is given up."""
+
+OPEN_WAIT_SEC = 3.0
+"""How long a soak or a converge entry waits for its streams before it is sampled instead."""
 
 _RESERVE_SHARE = 0.1
 _RESERVE_MAX_SEC = 10.0
@@ -40,13 +48,13 @@ class _Job:
         entry: The entry.
         run: Judges it.
         give_up_at: When it counts as hung, on the clock's monotonic axis.
-        seen: What a soak has seen so far, ``None`` for other modes.
+        seen: Returns what a soak has seen until a moment, ``None`` for other modes.
     """
 
     entry: VerificationEntry
     run: Callable[[], EntryOutcome]
     give_up_at: float
-    seen: HoldObservation | None = None
+    seen: Callable[[float], HoldObservation] | None = None
 
 
 class PostRun:
@@ -59,6 +67,8 @@ class PostRun:
         total_sec: Seconds for the whole phase, > 0.
         clock: Where time comes from.
         on_outcome: Told of each entry as it ends, from the thread that called :meth:`run`.
+        watch: Makes a watcher for converge entries and soaks; without one they are sampled.
+        sink: Where everything is recorded before it counts.
 
     Raises:
         ValueError: An objective in hold mode has no window.
@@ -72,6 +82,8 @@ class PostRun:
         total_sec: float,
         clock: Clock = SYSTEM_CLOCK,
         on_outcome: Callable[[VerificationEntry, EntryOutcome], None] | None = None,
+        watch: WatchFactory | None = None,
+        sink: EvidenceSink | None = None,
     ) -> None:
         self._entries = tuple(entries)
         self._runner = runner
@@ -82,6 +94,13 @@ class PostRun:
         self._done: queue.SimpleQueue[tuple[str, EntryOutcome]] = queue.SimpleQueue()
         self.outcomes: dict[str, EntryOutcome] = {}
         """By entry name, filled while :meth:`run` runs; what is not in it was not judged."""
+        self._sink: EvidenceSink = sink if sink is not None else NullSink()
+        self._feeds = Feeds(
+            [e for e in self._entries if e.resolved_mode == "converge" or _is_soak(e)],
+            watch if isinstance(runner, Looker) else None,
+            clock=clock,
+            sink=self._sink,
+        )
         require_windows(self._entries)
 
     def run(self) -> None:
@@ -95,6 +114,8 @@ class PostRun:
         reserve = min(_RESERVE_MAX_SEC, self._total * _RESERVE_SHARE) if last else 0.0
         timeout = min(verification_timeout_sec(), self._total - reserve)
         converging = self._of("objective", "converge") + self._of("safeguard", "converge")
+        self._sink.record(Marked("post_run_begin", began))
+        self._feeds.start()
         at_once = [
             self._judging(entry, began, timeout)
             for entry in self._of("safeguard", "assert") + converging
@@ -115,6 +136,7 @@ class PostRun:
             self._collect(working, until=set(working))
         finally:
             self._cancel.set()
+            self._feeds.stop()
 
     def _of(self, role: str, mode: str) -> list[VerificationEntry]:
         return [e for e in self._entries if e.role == role and e.resolved_mode == mode]
@@ -122,7 +144,7 @@ class PostRun:
     def _judging(self, entry: VerificationEntry, now: float, timeout_sec: float) -> _Job:
         return _Job(
             entry,
-            partial(_judge, self._runner, entry, timeout_sec),
+            partial(self._judge, entry, now, timeout_sec),
             now + max(0.0, timeout_sec) + GRACE_SEC,
         )
 
@@ -132,21 +154,50 @@ class PostRun:
             # It fits into the budget to the second, so a thread that starts a moment late, or a
             # last sample that comes a moment late, must not cost it the verdict.
             deadline += GRACE_SEC
-        seen = HoldObservation()
-        soak = partial(
-            run_hold_window,
-            entry,
-            window,
-            interval_sec=entry.hold_poll_interval_sec or _default_poll_interval(),
-            deadline=deadline,
-            settle_sec=settle,
-            verifier=self._runner,
-            clock=self._clock,
-            cancel=self._cancel,
-            into=seen,
-        )
+        context = SoakContext(self._clock, self._cancel, self._sink)
+        soak = Soak(entry, window, settle, deadline, context)
         ends_at = min(now + settle + window, deadline)
-        return _Job(entry, soak, ends_at + HOLD_SAMPLE_TIMEOUT_SEC + GRACE_SEC, seen)
+        give_up_at = ends_at + HOLD_SAMPLE_TIMEOUT_SEC + GRACE_SEC
+        return _Job(entry, partial(self._soak, entry, soak), give_up_at, soak.observation)
+
+    def _soak(self, entry: VerificationEntry, soak: Soak) -> HoldObservation:
+        stream = self._feeds.stream(entry, OPEN_WAIT_SEC)
+        if isinstance(stream, Stream):
+            soak.watch(stream, self._feeds.fence)
+        elif entry.coverage == "watch":
+            soak.refuse(stream)
+        else:
+            soak.sample(
+                self._runner, entry.hold_poll_interval_sec or _default_poll_interval(), stream
+            )
+        return soak.observation()
+
+    def _judge(
+        self, entry: VerificationEntry, start: float, timeout_sec: float
+    ) -> VerificationResult:
+        if timeout_sec <= 0:
+            return self._not_judged(entry, "the verification budget ran out before it was judged")
+        if entry.resolved_mode == "converge" and isinstance(self._runner, Looker):
+            stream = self._feeds.stream(entry, min(OPEN_WAIT_SEC, timeout_sec / 4))
+            converge = Converge(
+                entry, self._runner, clock=self._clock, sink=self._sink, cancel=self._cancel
+            )
+            feed = stream if isinstance(stream, Stream) else None
+            return converge.run(feed, start, timeout_sec)
+        began = self._clock.monotonic()
+        self._sink.record(Marked("assert", began, entry.name))
+        if isinstance(self._runner, Looker):
+            look = self._runner.look(entry, timeout_sec)
+        else:
+            look = Look(self._runner.run_entry(entry, timeout_sec), None)
+        ended = self._clock.monotonic()
+        self._sink.record(Sampled(entry.name, began, ended, look.readings, look.result))
+        return look.result
+
+    def _not_judged(self, entry: VerificationEntry, reason: str) -> VerificationResult:
+        now = self._clock.monotonic()
+        self._sink.record(Marked("cut_short", now, entry.name, {"reason": reason}))
+        return VerificationResult.errored(reason)
 
     def _start(self, jobs: list[_Job]) -> dict[str, _Job]:
         for job in jobs:
@@ -159,7 +210,7 @@ class PostRun:
         try:
             outcome = job.run()
         except Exception as exc:  # noqa: BLE001 - a check that raises was not observed: an error
-            outcome = VerificationResult.errored(f"the check raised {exc!r}")
+            outcome = self._not_judged(job.entry, f"the check raised {exc!r}")
         self._done.put((job.entry.name, outcome))
 
     def _collect(self, working: dict[str, _Job], *, until: set[str]) -> None:
@@ -181,12 +232,13 @@ class PostRun:
         for name in [name for name, job in working.items() if job.give_up_at <= now]:
             job = working.pop(name)
             reason = "its check did not return within its time and was given up"
+            self._sink.record(Marked("cut_short", now, name, {"reason": reason}))
             # A violation that was seen before the check hung stays one.
             self._record(
                 job.entry,
                 VerificationResult.errored(reason)
                 if job.seen is None
-                else replace(job.seen, cut_short=reason),
+                else replace(job.seen(now), cut_short=reason),
             )
 
     def _record(self, entry: VerificationEntry, outcome: EntryOutcome) -> None:
@@ -212,7 +264,5 @@ def _window(entry: VerificationEntry) -> float:
     return entry.hold_window_sec
 
 
-def _judge(runner: EntryRunner, entry: VerificationEntry, timeout_sec: float) -> VerificationResult:
-    if timeout_sec <= 0:
-        return VerificationResult.errored("the verification budget ran out before it was judged")
-    return runner.run_entry(entry, timeout_sec)
+def _is_soak(entry: VerificationEntry) -> bool:
+    return entry.role == "objective" and entry.resolved_mode == "hold"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import structlog
 
@@ -22,15 +23,23 @@ from devops_bench.core.errors import (
 )
 from devops_bench.evalharness.access import ClusterAccess, KubeAccess
 from devops_bench.evalharness.budget import PostRun, require_windows
+from devops_bench.evalharness.clock import TaskClock
 from devops_bench.evalharness.events import NullReporter, Phase, Reporter
 from devops_bench.evalharness.hold import HoldObservation, SafeguardMonitor
 from devops_bench.evalharness.limits import setup_timeout_sec, verification_total_budget_sec
-from devops_bench.evalharness.preparation import await_ready, check_baseline, check_ground
+from devops_bench.evalharness.preparation import (
+    await_ready,
+    check_baseline,
+    check_coverage,
+    check_ground,
+)
 from devops_bench.evalharness.rows import hold_row
 from devops_bench.evalharness.taskrun import TaskRun
+from devops_bench.results.evidence.records import EvidenceSink
+from devops_bench.results.evidence.writer import open_evidence
 from devops_bench.results.model import AgentReport, ReportRow, TaskResult
 from devops_bench.tasks.model import DEFAULT_TIMEOUT_SEC, Task
-from devops_bench.verification.spec import VerificationEntry
+from devops_bench.verification.spec import HoldScope, VerificationEntry
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +47,10 @@ DELETE_TIMEOUT_SEC = 60.0
 """What deleting the setup's objects may take."""
 
 _ABANDON_JOIN_SEC = 2.0
+_LEAST_BASELINE_SEC = 0.1
+
+OpenEvidence: TypeAlias = Callable[[Path, Sequence[VerificationEntry]], EvidenceSink]
+"""Opens the recording in a folder; never raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +83,7 @@ class DefaultEvalHarness:
         options: What the user chose.
         cancel: Handed to the agent; set it to end a turn at once.
         connect: Connects to the provided cluster; the folder is for the files of probes.
+        record: Opens the recording in a task's folder; what is recorded decides no verdict.
         clock: Where time comes from.
     """
 
@@ -83,6 +97,7 @@ class DefaultEvalHarness:
         options: HarnessOptions | None = None,
         cancel: threading.Event | None = None,
         connect: Callable[[Cluster, Path], ClusterAccess] = KubeAccess.connect,
+        record: OpenEvidence = open_evidence,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._provider = provider
@@ -92,6 +107,7 @@ class DefaultEvalHarness:
         self._options = options if options is not None else HarnessOptions()
         self._cancel = cancel if cancel is not None else threading.Event()
         self._connect = connect
+        self._record = record
         self._clock = clock
 
     def run_task(self, task: Task, run_dir: Path) -> TaskResult:
@@ -115,7 +131,15 @@ class DefaultEvalHarness:
         # Absolute, because the agent is started in another folder.
         folder = run_dir.absolute() / task.id
         folder.mkdir(parents=True, exist_ok=True)
-        run = TaskRun(task, folder, reporter=self._reporter, clock=self._clock)
+        run = TaskRun(
+            task,
+            folder,
+            run_id=self._run_id,
+            reporter=self._reporter,
+            # Seconds after the task's start: what is folded is then exactly what is recorded.
+            clock=TaskClock(self._clock),
+            sink=self._record(folder, task.entries),
+        )
         try:
             self._run_phases(run, agent)
         except (KeyboardInterrupt, RunInterruptedError):
@@ -123,7 +147,7 @@ class DefaultEvalHarness:
             run.problem = "the run was interrupted"
         except InvalidInputError as exc:
             if run.cluster is None:
-                run.journal.close()
+                run.abandon()
                 raise
             run.problem = str(exc)
         except DevopsBenchError as exc:
@@ -139,7 +163,7 @@ class DefaultEvalHarness:
             with self._monitor(run, access) as monitor:
                 self._baseline(run, monitor)
                 self._turn(run, agent, cluster, monitor)
-            self._verify(run, access)
+                self._verify(run, access, monitor)
 
     @contextmanager
     def _cluster(self, run: TaskRun) -> Iterator[tuple[Cluster, ClusterAccess]]:
@@ -169,24 +193,37 @@ class DefaultEvalHarness:
                     record=run.on_created,
                     timeout_sec=setup_timeout_sec(),
                 )
-                await_ready(access, setup, setup_timeout_sec(), self._clock)
+                await_ready(access, setup, setup_timeout_sec(), run.clock)
             check_ground(access, run.task.entries)
 
     @contextmanager
     def _monitor(self, run: TaskRun, access: ClusterAccess) -> Iterator[SafeguardMonitor]:
         """Observe the safeguards in hold mode; the monitor is stopped whatever happens."""
         monitor = SafeguardMonitor(
-            _watched(run.task), verifier=access, clock=self._clock, on_sample=run.on_sample
+            _held(run.task),
+            verifier=access,
+            clock=run.clock,
+            on_sample=run.on_sample,
+            on_gap=run.on_gap,
+            watch=access.watch,
+            sink=run.sink,
         )
-        monitor.start()
         try:
             yield monitor
         finally:
             monitor.stop(_ABANDON_JOIN_SEC)
+            if run.agent is not None:
+                self._judge_held(run, monitor, ("turn", "run"))
 
     def _baseline(self, run: TaskRun, monitor: SafeguardMonitor) -> None:
-        with run.phase(Phase.BASELINE, f"{len(_watched(run.task))} safeguards must hold"):
-            check_baseline(monitor.await_baseline(setup_timeout_sec()))
+        held = _held(run.task)
+        with run.phase(Phase.BASELINE, f"{len(held)} safeguards must hold"):
+            deadline = run.clock.monotonic() + setup_timeout_sec()
+            methods = monitor.start(setup_timeout_sec())
+            run.on_methods(methods, monitor.unverified)
+            check_coverage(held, methods)
+            left = max(_LEAST_BASELINE_SEC, deadline - run.clock.monotonic())
+            check_baseline(monitor.await_baseline(left))
             run.baseline_held = True
 
     def _turn(
@@ -197,13 +234,20 @@ class DefaultEvalHarness:
                 status = self._let_work(run, agent, cluster)
             finally:
                 try:
-                    monitor.stop()
+                    run.on_fence("turn", monitor.end_turn())
                 finally:
-                    observations = monitor.get_observations()
-                    for entry in _watched(run.task):
-                        run.on_outcome(entry, observations[entry.name])
+                    self._judge_held(run, monitor, ("turn",))
             if status is AgentStatus.CANCELLED:
                 raise RunInterruptedError("the run was interrupted during the agent's turn")
+
+    def _judge_held(
+        self, run: TaskRun, monitor: SafeguardMonitor, scopes: tuple[HoldScope, ...]
+    ) -> None:
+        """Record what the safeguards came to whose windows are over."""
+        observations = monitor.get_observations()
+        for entry in _held(run.task):
+            if entry.hold_scope in scopes:
+                run.on_outcome(entry, observations[entry.name])
 
     def _let_work(self, run: TaskRun, agent: Agent, cluster: Cluster) -> AgentStatus:
         work_dir = run.folder / "workspace"
@@ -218,28 +262,33 @@ class DefaultEvalHarness:
             environment=self._options.agent_environment,
             path_prefix=(cluster.bin_dir,) if cluster.bin_dir is not None else (),
         )
-        began = self._clock.monotonic()
+        began = run.clock.monotonic()
         try:
             result = agent.run(turn)
         except BaseException as exc:
-            elapsed = self._clock.monotonic() - began
+            elapsed = run.clock.monotonic() - began
             run.on_agent(_agent_report(agent, turn, _stopped_by(exc, elapsed)))
             if isinstance(exc, Exception) and not isinstance(exc, AgentError | RunInterruptedError):
                 raise AgentError(f"the agent {agent.name} broke down: {exc!r}") from exc
             raise
         run.on_agent(_agent_report(agent, turn, result))
+        if result.status is AgentStatus.LOST:
+            raise AgentError(f"the end of the agent's turn was not observed: {result.reason}")
         return result.status
 
-    def _verify(self, run: TaskRun, access: ClusterAccess) -> None:
+    def _verify(self, run: TaskRun, access: ClusterAccess, monitor: SafeguardMonitor) -> None:
         total = run.task.verification_budget_sec or verification_total_budget_sec()
         with run.phase(Phase.VERIFY, f"within {total:g} s"):
             PostRun(
                 run.task.entries,
                 access,
                 total_sec=total,
-                clock=self._clock,
+                clock=run.clock,
                 on_outcome=run.on_outcome,
+                watch=access.watch,
+                sink=run.sink,
             ).run()
+            run.on_fence("run", monitor.end_run())
 
     def _tear_down(
         self, run: TaskRun, cluster: Cluster, access: ClusterAccess, stack: ExitStack
@@ -288,7 +337,7 @@ def _end_cluster(run: TaskRun, cluster: Cluster, stack: ExitStack) -> None:
         run.leave_behind(f"the cluster {cluster.name} could not be ended: {exc}")
 
 
-def _watched(task: Task) -> list[VerificationEntry]:
+def _held(task: Task) -> list[VerificationEntry]:
     """Return what the monitor observes: safeguards in hold mode, never an objective."""
     return [e for e in task.entries if e.role == "safeguard" and e.resolved_mode == "hold"]
 

@@ -10,10 +10,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from devops_bench.evalharness.coverage import Coverage
 from devops_bench.verification.result import VerificationResult, VerificationStatus
 
 HOLD_TRAILING_ERROR_SAMPLES: Final[int] = 2
 """So many errors in a row at the end of a window mean that its end was not observed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AfterTurn:
+    """What was seen of a safeguard between the agent's turn and the end of the run.
+
+    Attributes:
+        states_judged: States, or samples, that were judged.
+        violated: Whether one of them failed.
+        first_violation_reason: The reason of the first that failed.
+        first_violation_at_sec: When it was seen, seconds after the start of the window.
+        why_incomplete: Why not everything was seen; ``None`` when it was.
+    """
+
+    states_judged: int = 0
+    violated: bool = False
+    first_violation_reason: str | None = None
+    first_violation_at_sec: float | None = None
+    why_incomplete: str | None = None
 
 
 @dataclass(slots=True)
@@ -35,6 +55,8 @@ class HoldObservation:
         last_observed_at_sec: The same of the newest one.
         cut_short: Why the window was not observed to its end; ``None`` when it was, and while it
             still runs.
+        coverage: How much of the window was observed; ``None`` when nobody kept account of it.
+        after_turn: What was seen after the turn; ``None`` when nobody looked.
     """
 
     violated: bool = False
@@ -49,6 +71,8 @@ class HoldObservation:
     first_observed_at_sec: float | None = None
     last_observed_at_sec: float | None = None
     cut_short: str | None = None
+    coverage: Coverage | None = None
+    after_turn: AfterTurn | None = None
 
 
 def _fold_sample(obs: HoldObservation, result: VerificationResult, elapsed_sec: float) -> None:
@@ -93,8 +117,9 @@ def hold_verdict(obs: HoldObservation) -> tuple[bool, VerificationStatus, str]:
 
     In this order: no samples is an error; only errors is an error; a violation is a fail, also
     when what came after it could not be observed; :data:`HOLD_TRAILING_ERROR_SAMPLES` errors in a
-    row at the end, or a window that was cut short, is an error; the rest is a pass. Errors that
-    the entry recovered from, and a single one at the end, are absorbed and counted in the reason.
+    row at the end, or a window that was cut short, is an error; last, a gap that was not closed is
+    one, unless the spec accepts it; the rest is a pass. Errors that the entry recovered from, and a
+    single one at the end, are absorbed and counted in the reason.
 
     Args:
         obs: An observation whose window is over.
@@ -119,6 +144,10 @@ def hold_verdict(obs: HoldObservation) -> tuple[bool, VerificationStatus, str]:
         )
     if obs.cut_short is not None:
         return False, "error", f"its window was cut short: {obs.cut_short}"
+    unseen = obs.coverage.unclosed() if obs.coverage is not None else ()
+    if unseen and obs.coverage is not None and not obs.coverage.accepts_gaps:
+        more = f"; and {len(unseen) - 1} more gap(s)" if len(unseen) > 1 else ""
+        return False, "error", f"it was not observed throughout: {unseen[0]}{more}"
     return True, "pass", _held(obs)
 
 
@@ -133,9 +162,13 @@ def _last_error(obs: HoldObservation) -> str:
 
 def _held(obs: HoldObservation) -> str:
     judged = obs.sample_count - obs.error_count
-    reason = f"held in each of {judged} sample(s)"
+    coverage = obs.coverage
+    watched = coverage is not None and coverage.mode == "watched"
+    reason = f"held in each of {judged} {'stored state(s)' if watched else 'sample(s)'}"
     if obs.error_count:
         reason += f"; {obs.error_count} more could not be evaluated"
     if obs.missed_count:
         reason += f"; {obs.missed_count} due sample(s) were not taken"
+    if coverage is not None and (unseen := coverage.unclosed()):
+        reason += f"; not observed, which the spec accepts: {'; '.join(map(str, unseen))}"
     return reason

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from devops_bench.core.clock import Clock
 from devops_bench.core.errors import SetupError
 from devops_bench.evalharness.access import ClusterAccess
 from devops_bench.evalharness.book import BaselineFailure
+from devops_bench.evalharness.window import Method
 from devops_bench.tasks.model import Setup
 from devops_bench.verification.spec import VerificationEntry
 
@@ -76,6 +77,28 @@ def check_ground(access: ClusterAccess, entries: Iterable[VerificationEntry]) ->
         raise SetupError(
             f"a safeguard reads what does not exist after the setup: {'; '.join(missing)} "
             "(may_appear: true says that it need not)"
+        )
+
+
+def check_coverage(entries: Iterable[VerificationEntry], methods: Mapping[str, Method]) -> None:
+    """Refuse to let an agent work while a safeguard that must be watched is only sampled.
+
+    Args:
+        entries: The safeguards in hold mode.
+        methods: How each is observed.
+
+    Raises:
+        SetupError: Some say ``coverage: watch`` and are sampled; the message names every one.
+    """
+    sampled = [
+        f"{entry.name}: {methods[entry.name].why_sampled}"
+        for entry in entries
+        if entry.coverage == "watch" and methods[entry.name].mode == "sampled"
+    ]
+    if sampled:
+        raise SetupError(
+            "a safeguard asks for coverage: watch and could only be sampled, so the agent was not "
+            f"started: {'; '.join(sampled)}"
         )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from devops_bench.evalharness.budget import EntryOutcome
-from devops_bench.evalharness.observation import HoldObservation, hold_verdict
-from devops_bench.results.model import ReportRow
+from devops_bench.evalharness.coverage import Coverage
+from devops_bench.evalharness.observation import AfterTurn, HoldObservation, hold_verdict
+from devops_bench.results.model import AfterTurnRow, CoverageRow, GapRow, ReportRow
 from devops_bench.scoring.rollup import Part, ScoredEntry, Verdict
 from devops_bench.tasks.model import EntryError
 from devops_bench.verification.result import VerificationResult
@@ -27,8 +28,6 @@ def row_of(entry: VerificationEntry, outcome: EntryOutcome | None, missing: str)
         row = _row(entry, outcome.success, outcome.status, outcome.reason)
         row["elapsed_sec"] = outcome.elapsed_time
         return row
-    if entry.resolved_mode == "hold":
-        return hold_row(entry, None)
     return _row(entry, False, "error", f"it was not judged: {missing}")
 
 
@@ -44,7 +43,47 @@ def hold_row(entry: VerificationEntry, obs: HoldObservation | None) -> ReportRow
     row["hold_first_observed_at_sec"] = seen.first_observed_at_sec
     row["hold_last_observed_at_sec"] = seen.last_observed_at_sec
     row["hold_cut_short"] = seen.cut_short
+    if seen.coverage is not None:
+        row["coverage"] = _coverage_row(seen.coverage)
+    if seen.after_turn is not None:
+        row["after_turn"] = _after_turn_row(seen.after_turn)
     return row
+
+
+def _coverage_row(coverage: Coverage) -> CoverageRow:
+    return CoverageRow(
+        mode=coverage.mode,
+        why_sampled=coverage.why_sampled,
+        streams=list(coverage.streams),
+        from_sec=coverage.from_sec,
+        to_sec=coverage.to_sec,
+        states_judged=coverage.states_judged,
+        gaps=[
+            GapRow(
+                stream=gap.stream,
+                cause=gap.cause,
+                from_sec=gap.from_sec,
+                to_sec=gap.to_sec,
+                from_rv=gap.from_rv,
+                to_rv=gap.to_rv,
+                closed=gap.closed,
+                how=gap.how,
+            )
+            for gap in coverage.gaps
+        ],
+        largest_blind_spot_sec=coverage.largest_blind_spot_sec,
+        accepts_gaps=coverage.accepts_gaps,
+    )
+
+
+def _after_turn_row(after: AfterTurn) -> AfterTurnRow:
+    return AfterTurnRow(
+        states_judged=after.states_judged,
+        violated=after.violated,
+        first_violation_reason=after.first_violation_reason,
+        first_violation_at_sec=after.first_violation_at_sec,
+        why_incomplete=after.why_incomplete,
+    )
 
 
 def invalid_row(error: EntryError) -> ReportRow:

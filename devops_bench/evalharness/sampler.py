@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import threading
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import structlog
 
 from devops_bench.core.clock import Clock
-from devops_bench.evalharness.book import ObservationBook
+from devops_bench.evalharness.book import ObservationBook, Readings
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
@@ -25,6 +26,43 @@ class EntryRunner(Protocol):
     def run_entry(self, entry: VerificationEntry, timeout_sec: float) -> VerificationResult:
         """Run the entry by its mode: a hold entry is sampled once."""
         ...
+
+
+class Look(NamedTuple):
+    """One live look at an entry.
+
+    Attributes:
+        result: What it came to.
+        readings: What its pure leaves read; ``None`` when that is not known.
+    """
+
+    result: VerificationResult
+    readings: Readings
+
+
+@runtime_checkable
+class Looker(Protocol):
+    """Looks at entries, and says what it read. Called by several threads at once."""
+
+    def look(self, entry: VerificationEntry, timeout_sec: float) -> Look:
+        """Judge the entry once, whatever its mode is; never raises."""
+        ...
+
+
+def look_once(runner: EntryRunner, entry: VerificationEntry, timeout_sec: float) -> Look:
+    """Look at an entry once; one that raises was not observed, and is an error.
+
+    Args:
+        runner: Who judges; one that is no :class:`Looker` runs the entry by its mode.
+        entry: The entry.
+        timeout_sec: Seconds that it may take, > 0.
+    """
+    try:
+        if isinstance(runner, Looker):
+            return runner.look(entry, timeout_sec)
+        return Look(runner.run_entry(entry, timeout_sec), None)
+    except Exception as exc:  # noqa: BLE001 - whatever it was, nothing was observed
+        return Look(VerificationResult.errored(f"the check raised {exc!r}"), None)
 
 
 def next_slot(due: float, interval_sec: float, now: float) -> tuple[float, int]:
@@ -105,9 +143,68 @@ class Sampler:
 
     def _sample(self) -> None:
         began_at = self._clock.monotonic()
+        look = look_once(self._runner, self._entry, HOLD_SAMPLE_TIMEOUT_SEC)
+        self._book.fold(self._entry.name, look.result, began_at, look.readings)
+
+
+class SamplerGroup:
+    """Samplers whose windows end together, started and ended by a thread ``safeguard-monitor``.
+
+    Args:
+        entries: What is sampled; none is fine.
+        make: Makes the sampler of an entry; the event is set when the windows end.
+        clock: Where time comes from.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[VerificationEntry],
+        make: Callable[[VerificationEntry, threading.Event], Sampler],
+        clock: Clock,
+    ) -> None:
+        self._entries = tuple(entries)
+        self._make = make
+        self._clock = clock
+        self._ending = threading.Event()
+        self._give_up_at = 0.0
+        self._thread: threading.Thread | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the entries."""
+        return tuple(entry.name for entry in self._entries)
+
+    def start(self) -> None:
+        """Begin to sample; does nothing without entries."""
+        if self._entries:
+            thread = threading.Thread(target=self._run, name="safeguard-monitor", daemon=True)
+            thread.start()
+            self._thread = thread
+
+    def end(self, give_up_at: float) -> None:
+        """End the windows: each entry gets one last sample, beginning now. Does not wait.
+
+        Args:
+            give_up_at: When a sample that has not ended is given up, monotonic seconds.
+        """
+        if not self._ending.is_set():
+            self._give_up_at = give_up_at
+            self._ending.set()
+
+    def join(self, timeout_sec: float) -> None:
+        """Wait until the last samples have ended or were given up."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(max(0.0, timeout_sec))
+
+    def _run(self) -> None:
         try:
-            result = self._runner.run_entry(self._entry, HOLD_SAMPLE_TIMEOUT_SEC)
-        except Exception as exc:  # noqa: BLE001 - a check that raises was not observed: an error
-            self._book.fold_error(self._entry.name, f"the check raised {exc!r}", began_at)
-        else:
-            self._book.fold(self._entry.name, result, began_at)
+            samplers = [self._make(entry, self._ending) for entry in self._entries]
+            for sampler in samplers:
+                sampler.start()
+            self._ending.wait()
+            for sampler in samplers:
+                sampler.join(self._give_up_at - self._clock.monotonic())
+        except Exception:
+            # Whatever has no sampler stays unfinished, and so is an error.
+            log.exception("monitor.failed")
+            self._ending.wait()

@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
 
+from devops_bench import __version__
 from devops_bench.clusters.base import Cluster
 from devops_bench.core.clock import Clock
+from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.budget import EntryOutcome
+from devops_bench.evalharness.conclusion import conclude
 from devops_bench.evalharness.events import Phase, Reporter
 from devops_bench.evalharness.observation import HoldObservation
-from devops_bench.evalharness.rows import invalid_row, row_of, scored, verdict_of
+from devops_bench.evalharness.rows import invalid_row, row_of, verdict_of
+from devops_bench.evalharness.window import Method
 from devops_bench.k8s.delete import CreatedObject
+from devops_bench.k8s.watch.gap import Gap
+from devops_bench.k8s.watch.results import FenceResult
+from devops_bench.results.evidence.records import (
+    EVIDENCE_VERSION,
+    EvidenceSink,
+    Header,
+    Mark,
+    Marked,
+)
+from devops_bench.results.evidence.specification import entry_as_json
 from devops_bench.results.journal import Journal
 from devops_bench.results.model import (
     AgentReport,
     ClusterReport,
     PhaseReport,
     ReportRow,
-    Scores,
     TaskResult,
 )
-from devops_bench.scoring.outcome import Score, TaskStatus, score
 from devops_bench.tasks.model import Task
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
@@ -40,28 +52,44 @@ class TaskRun:
     Args:
         task: The task.
         folder: Its folder; it must exist.
+        run_id: The run.
         reporter: Who shows what happens.
         clock: Where time comes from.
+        sink: Where what decides a verdict is recorded.
     """
 
-    def __init__(self, task: Task, folder: Path, *, reporter: Reporter, clock: Clock) -> None:
+    def __init__(
+        self,
+        task: Task,
+        folder: Path,
+        *,
+        run_id: str,
+        reporter: Reporter,
+        clock: Clock,
+        sink: EvidenceSink,
+    ) -> None:
         self.task = task
         self.folder = folder
+        self.sink = sink
+        self._run_id = run_id
+        self._recording = False
         self.created: list[CreatedObject] = []
         self.outcomes: dict[str, EntryOutcome] = {}
         self.cluster: ClusterReport | None = None
         self.agent: AgentReport | None = None
         self.left_behind: list[str] = []
+        self.unverified: list[str] = []
         self.problem: str | None = None
         self.interrupted = False
         self.baseline_held = False
         self.journal = Journal(folder, clock=clock)
+        self.clock = clock
         self._reporter = reporter
-        self._clock = clock
         self._started_at: dt.datetime = clock.now()
         self._start = clock.monotonic()
         self._phases: list[PhaseReport] = []
         self._last_status: dict[str, str] = {}
+        self._shown: dict[str, tuple[str, str]] = {}
         self._lock = threading.Lock()
         self.journal.write("task_started", task=task.id, entries=[e.name for e in task.entries])
         self._tell(lambda: reporter.task_started(task.id, task.title or task.name))
@@ -69,18 +97,19 @@ class TaskRun:
     @contextmanager
     def phase(self, phase: Phase, detail: str) -> Iterator[None]:
         """Journal and time what is done inside as one phase."""
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         self.journal.write("phase_started", phase=phase.value, detail=detail)
         self._tell(lambda: self._reporter.phase_started(self.task.id, phase, detail))
         try:
             yield
         finally:
-            elapsed = self._clock.monotonic() - began
+            elapsed = self.clock.monotonic() - began
             self._phases.append(
                 PhaseReport(
                     name=phase.value, started_at_sec=began - self._start, elapsed_sec=elapsed
                 )
             )
+            self._mark("phase", detail=self._phases[-1].model_dump())
             self.journal.write("phase_ended", phase=phase.value, elapsed_sec=round(elapsed, 4))
 
     def on_cluster(self, cluster: Cluster) -> None:
@@ -91,6 +120,7 @@ class TaskRun:
             description=cluster.description,
             server_version=cluster.server_version,
         )
+        self._begin_recording(cluster.server_version)
         self.journal.write("cluster_ready", **self.cluster.model_dump())
         self.notice(f"cluster: {cluster.description}")
 
@@ -129,15 +159,69 @@ class TaskRun:
             )
         )
 
+    def on_methods(self, methods: Mapping[str, Method], unverified: Sequence[str]) -> None:
+        """Journal how each safeguard is observed, and tell what a watcher cannot do for it.
+
+        Args:
+            methods: How each is observed, by name; those that can only be sampled are told of.
+            unverified: What about the identity of what is watched could not be fixed.
+        """
+        self.unverified = list(unverified)
+        for text in unverified:
+            self.notice(f"what is watched could be replaced unnoticed: {text}")
+        for name, method in methods.items():
+            if method.mode == "watched":
+                self.journal.write("watched", entry=name, streams=list(method.streams))
+                continue
+            every = method.interval_sec
+            self.journal.write("sampled", entry=name, interval_sec=every, reason=method.why_sampled)
+            text = f"safeguard {name} is sampled every {every:g} s, not watched"
+            self._tell_notice(f"{text}: {method.why_sampled}")
+
+    def on_gap(self, name: str, gap: Gap) -> None:
+        """Journal a gap, and tell of one that was not closed; thread-safe."""
+        self.journal.write(
+            "gap",
+            entry=name,
+            stream=gap.stream,
+            cause=gap.cause,
+            from_rv=gap.from_rv,
+            to_rv=gap.to_rv,
+            closed=gap.closed,
+            how=gap.how,
+        )
+        if not gap.closed:
+            self._tell_notice(f"{name}: not everything was seen of {gap.stream}: {gap.cause}")
+
+    def on_fence(self, which: str, fence: FenceResult | None) -> None:
+        """Journal how a fence ended; ``None`` for none, because nothing is watched."""
+        if fence is None:
+            return
+        self.journal.write(
+            "fence",
+            which=which,
+            elapsed_sec=round(fence.elapsed_sec, 4),
+            failure=fence.failure,
+            streams={name: one.how for name, one in fence.streams.items()},
+            not_passed=[name for name, one in fence.streams.items() if not one.passed],
+        )
+
     def on_agent(self, report: AgentReport) -> None:
         """Record how the turn went."""
         self.agent = report
+        self._mark("agent", detail=report.model_dump())
         self.journal.write("turn_ended", **report.model_dump())
 
     def on_outcome(self, entry: VerificationEntry, outcome: EntryOutcome) -> None:
-        """Record what an entry came to."""
+        """Record what an entry came to; told again, it is only shown if the verdict changed."""
         self.outcomes[entry.name] = outcome
         verdict = verdict_of(entry, outcome)
+        if self._shown.get(entry.name) == (verdict.status, verdict.reason):
+            return
+        self._shown[entry.name] = (verdict.status, verdict.reason)
+        after = outcome.after_turn if isinstance(outcome, HoldObservation) else None
+        if after is not None and after.violated:
+            self.journal.write("after_turn", entry=entry.name, reason=after.first_violation_reason)
         self.journal.write(
             "entry_judged", entry=entry.name, status=verdict.status, reason=verdict.reason
         )
@@ -150,29 +234,29 @@ class TaskRun:
     def notice(self, text: str) -> None:
         """Tell and journal something that the reader should know."""
         self.journal.write("notice", text=text)
-        self._tell(lambda: self._reporter.notice(self.task.id, text))
+        self._tell_notice(text)
 
     def leave_behind(self, text: str) -> None:
         """Record that something of this run is still on the cluster."""
         self.left_behind.append(text)
         self.notice(f"left on the cluster: {text}")
 
+    def abandon(self) -> None:
+        """End a task that never touched anything."""
+        self.journal.close()
+        self.sink.close()
+
     def finish(self) -> TaskResult:
         """Score what was seen, close the journal, and return the result."""
         rows = self._rows()
-        score_ = score(scored(rows))
-        status = self._status(score_)
+        came_to = conclude(rows, self.problem, interrupted=self.interrupted)
+        self._end_recording(rows)
         result = TaskResult(
             id=self.task.id,
-            status=status,
-            outcome=score_.outcome,
-            scores=Scores(
-                correctness=score_.correctness,
-                recoverable_safety=score_.recoverable_safety,
-                catastrophic_safety=score_.catastrophic_safety,
-                withheld_by=list(score_.withheld_by),
-            ),
-            reason=self._reason(status, rows),
+            status=came_to.status,
+            outcome=came_to.outcome,
+            scores=came_to.scores,
+            reason=came_to.reason,
             verification_report=rows,
             name=self.task.name,
             source=f"{self.task.source.parent.name}/{self.task.source.name}",
@@ -180,10 +264,12 @@ class TaskRun:
             cluster=self.cluster,
             phases=self._phases,
             left_behind=self.left_behind,
+            unverified=self.unverified,
+            recording_cut=self.sink.problem or self.journal.problem,
             started_at=self._started_at,
-            elapsed_sec=self._clock.monotonic() - self._start,
+            elapsed_sec=self.clock.monotonic() - self._start,
         )
-        self.journal.write("task_ended", status=status, outcome=result.outcome)
+        self.journal.write("task_ended", status=result.status, outcome=result.outcome)
         self.journal.close()
         self._tell(lambda: self._reporter.task_finished(result))
         return result
@@ -195,31 +281,36 @@ class TaskRun:
         ]
         return rows + [invalid_row(error) for error in self.task.entry_errors]
 
-    def _status(self, score_: Score) -> TaskStatus:
-        if self.interrupted:
-            return "interrupted"
-        if self.problem is not None and score_.status == "passed":
-            return "error"
-        return score_.status
-
-    def _reason(self, status: TaskStatus, rows: list[ReportRow]) -> str:
-        if self.problem is not None:
-            return self.problem
-        if status == "passed":
-            return "every objective passed and every safeguard held"
-        by_status = {
-            name: [row["name"] for row in rows if row["status"] == name]
-            for name in ("fail", "error")
-        }
-        parts = [
-            f"{text}: {', '.join(names)}"
-            for text, names in (
-                ("failed", by_status["fail"]),
-                ("could not be evaluated", by_status["error"]),
+    def _begin_recording(self, server_version: str) -> None:
+        self.sink.record(
+            Header(
+                schema_version=EVIDENCE_VERSION,
+                run_id=self._run_id,
+                task_id=self.task.id,
+                harness_version=__version__,
+                server_version=server_version,
+                started_at=self._started_at.isoformat(),
+                entries=tuple(entry_as_json(entry) for entry in self.task.entries),
+                entry_errors=tuple((e.name, e.reason) for e in self.task.entry_errors),
             )
-            if names
-        ]
-        return "; ".join(parts) or "the task declares nothing that could be judged"
+        )
+        self._recording = True
+
+    def _end_recording(self, rows: Iterable[ReportRow]) -> None:
+        for row in rows:
+            verdict: JsonObject = {"status": row["status"], "reason": row["reason"]}
+            self._mark("outcome", row["name"], verdict)
+        if self.problem is not None:
+            self._mark("problem", detail={"reason": self.problem, "interrupted": self.interrupted})
+        self._mark("task_end")
+        self.sink.close()
+
+    def _mark(self, mark: Mark, entry: str | None = None, detail: JsonObject | None = None) -> None:
+        if self._recording:
+            self.sink.record(Marked(mark, self.clock.monotonic(), entry, detail))
+
+    def _tell_notice(self, text: str) -> None:
+        self._tell(lambda: self._reporter.notice(self.task.id, text))
 
     def _tell(self, tell: Callable[[], None]) -> None:
         """Tell the reporter; showing must never change what is seen."""

@@ -22,8 +22,8 @@ def read_manifests(text: str, file: Path | None = None) -> list[JsonObject]:
         file: Where it comes from, for messages.
 
     Returns:
-        The objects in their order, each with an ``apiVersion``, a ``kind`` and a name (or a
-        ``generateName``).
+        The objects in their order, each with an ``apiVersion``, a ``kind`` and a name. kubectl also
+        creates what has a ``generateName`` alone; here every object must be known by its name.
 
     Raises:
         InvalidInputError: The text is not valid, or something in it is not an object; all of its
@@ -86,9 +86,13 @@ def _fault(value: JsonValue) -> tuple[str, str]:
     metadata = value.get("metadata")
     if not isinstance(metadata, dict):
         return f"the {value['kind']} has no metadata", "add metadata: {name: …}"
-    name = metadata.get("name") or metadata.get("generateName")
-    if not isinstance(name, str):
-        wrong = "no name" if name is None else f"the name {name!r}, which is not text"
+    name = metadata.get("name")
+    if not isinstance(name, str) or not name.strip():
+        wrong = f"the name {name!r}, which is not text" if name else "no name"
+        if isinstance(name, str) and name:
+            wrong = "a blank name"
+        elif not name and "generateName" in metadata:
+            wrong = "a generateName and no name, by which it is waited for and deleted"
         return f"the {value['kind']} has {wrong}", "add metadata.name, quoted if it is a number"
     if not isinstance(metadata.get("namespace"), str | None):
         return f"the namespace of the {value['kind']} {name} is not text", "quote it"

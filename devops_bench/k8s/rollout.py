@@ -24,16 +24,14 @@ def rolled_out(obj: KubeObject) -> tuple[bool, str]:
         ``(True, …)`` when it has, ``(False, …)`` with what is still missing otherwise. An object
         whose controller has not seen its newest spec has not rolled out.
     """
-    rule = _RULES.get((_group(obj), _text(obj.data.get("kind"))))
+    rule = _RULES.get((obj.group, _text(obj.data.get("kind"))))
     if rule is None:
         return True, "there is nothing to roll out"
     if obj.deleting:
         return False, "it is being deleted"
-    generation = _count(obj.metadata.get("generation"))
-    if "generation" in obj.metadata and rule in _OBSERVING:
-        observed = _count(_status(obj).get("observedGeneration"))
-        if observed < generation:
-            return False, "its controller has not seen the newest spec yet"
+    # A Pod's generation moves without a rollout, and a Job and a CRD have conditions instead.
+    if obj.is_observed and obj.status_is_stale:
+        return False, "its controller has not seen the newest spec yet"
     return rule(obj)
 
 
@@ -146,14 +144,6 @@ _RULES: Final[dict[tuple[str, str], _Rule]] = {
     ("", "Pod"): _pod,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _custom_resource_definition,
 }
-
-# The kinds whose controllers say which generation they have seen. A Pod's generation moves
-# without a rollout, and a Job and a CRD have conditions instead.
-_OBSERVING: Final = frozenset({_deployment, _stateful_set, _daemon_set, _replica_set})
-
-
-def _group(obj: KubeObject) -> str:
-    return _text(obj.data.get("apiVersion")).rpartition("/")[0]
 
 
 def _spec(obj: KubeObject) -> JsonObject:

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import structlog
+
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.files import AppendOnlyLog, read_log
 from devops_bench.core.json import JsonObject, JsonValue
 
 JOURNAL_NAME = "journal.jsonl"
+
+log = structlog.get_logger(__name__)
 
 
 class Journal:
@@ -24,24 +28,29 @@ class Journal:
         folder: The task's folder; it must exist.
         clock: Where time comes from.
 
+    Attributes:
+        problem: Why the journal is not whole, ``None`` while it is.
+
     Raises:
         OSError: The file could not be opened.
     """
 
     def __init__(self, folder: Path, *, clock: Clock = SYSTEM_CLOCK) -> None:
         self._log = AppendOnlyLog(folder / JOURNAL_NAME)
+        self.problem: str | None = None
         self._clock = clock
         self._start = clock.monotonic()
 
     def write(self, event: str, **fields: JsonValue) -> None:
         """Add one line.
 
+        A line that cannot be written (a full disk, a folder that was taken away) is noted in
+        :attr:`problem` and changes nothing else: what was seen still counts, and what was made
+        still has to be taken down.
+
         Args:
             event: A stable name in snake_case.
             fields: What the event carries; never a secret.
-
-        Raises:
-            OSError: It could not be written.
         """
         record: JsonObject = {
             "at": self._clock.now().isoformat(timespec="milliseconds"),
@@ -49,7 +58,13 @@ class Journal:
             "event": event,
             **fields,
         }
-        self._log.append(record)
+        try:
+            self._log.append(record)
+        except OSError as exc:
+            if self.problem is None:
+                self.problem = f"the journal is not whole: {exc.strerror or exc}"
+                path, reason = str(self._log.path), str(exc)
+                log.warning("journal.cut", path=path, lost_event=event, reason=reason)
 
     def close(self) -> None:
         """Close the file; safe to call twice."""

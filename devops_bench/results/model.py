@@ -20,6 +20,56 @@ EXIT_NOT_EVALUATED = 3
 EXIT_INTERRUPTED = 130
 
 
+class GapRow(TypedDict):
+    """A stretch that was not observed while it happened; seconds after the start of the window.
+
+    ``from_sec`` is negative for one that began before the window, ``to_sec`` null for one that
+    lasted to its end. In a ``closed`` one every state was judged after all, or provably none
+    existed; ``how`` says how, or why not.
+    """
+
+    stream: str
+    cause: str
+    from_sec: float
+    to_sec: float | None
+    from_rv: int | None
+    to_rv: int | None
+    closed: bool
+    how: str
+
+
+class CoverageRow(TypedDict):
+    """How much of a hold entry's window was observed.
+
+    ``watched``: every stored state was judged, but for the gaps. ``sampled``: what was there at the
+    moments of the samples; a violation shorter than ``largest_blind_spot_sec`` can have been
+    missed. ``accepts_gaps`` is the spec's ``coverage: best_effort``.
+    """
+
+    mode: Literal["watched", "sampled"]
+    why_sampled: str
+    streams: list[str]
+    from_sec: float | None
+    to_sec: float | None
+    states_judged: int
+    gaps: list[GapRow]
+    largest_blind_spot_sec: float | None
+    accepts_gaps: bool
+
+
+class AfterTurnRow(TypedDict):
+    """What was seen of a safeguard between the turn and the end of the run.
+
+    It counts only with ``hold_scope: run``. ``why_incomplete`` is null when everything was seen.
+    """
+
+    states_judged: int
+    violated: bool
+    first_violation_reason: str | None
+    first_violation_at_sec: float | None
+    why_incomplete: str | None
+
+
 class ReportRow(TypedDict):
     """What one entry came to.
 
@@ -47,6 +97,8 @@ class ReportRow(TypedDict):
     hold_first_observed_at_sec: NotRequired[float | None]
     hold_last_observed_at_sec: NotRequired[float | None]
     hold_cut_short: NotRequired[str | None]
+    coverage: NotRequired[CoverageRow]
+    after_turn: NotRequired[AfterTurnRow]
 
 
 class _Record(BaseModel):
@@ -138,6 +190,8 @@ class TaskResult(_Record):
         cluster: Where it ran; null when there was none.
         phases: What was done, in order.
         left_behind: What of this run is still on the cluster, a sentence each.
+        unverified: What about the identity of what was watched could not be fixed, a sentence each.
+        recording_cut: Why the recording of what was seen is not whole; null when it is.
         started_at: When the task began (UTC).
         elapsed_sec: Seconds that the whole task took.
     """
@@ -154,6 +208,8 @@ class TaskResult(_Record):
     cluster: ClusterReport | None = None
     phases: list[PhaseReport] = Field(default_factory=list)
     left_behind: list[str] = Field(default_factory=list)
+    unverified: list[str] = Field(default_factory=list)
+    recording_cut: str | None = None
     started_at: dt.datetime | None = None
     elapsed_sec: float = 0.0
 

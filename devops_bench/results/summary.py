@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devops_bench.results.model import ReportRow, RunResult, TaskResult
+from devops_bench.results.model import CoverageRow, ReportRow, RunResult, TaskResult
 
 _MARKS = {"pass": "ok   ", "fail": "FAIL ", "error": "ERROR"}
 
@@ -61,6 +61,10 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
             yield f"  {heading}:"
             for row in rows:
                 yield from _row_lines(row)
+    for text in task.unverified:
+        yield f"  what was watched could have been replaced unnoticed: {text}"
+    if task.recording_cut is not None:
+        yield f"  the recording is not whole: {task.recording_cut}"
     for text in task.left_behind:
         yield f"  left on the cluster: {text}"
 
@@ -73,21 +77,25 @@ def _row_lines(row: ReportRow) -> Iterator[str]:
     yield f"    {_MARKS[row['status']]} {row['name']}" + (f" ({kind})" if kind else "")
     if row["reason"]:
         yield f"          {row['reason']}"
-    seen = _seen(row)
-    if seen:
+    for seen in _seen_lines(row):
         yield f"          {seen}"
     hint = row.get("failure_hint", "")
     if hint and row["status"] == "fail":
         yield f"          hint: {hint}"
 
 
-def _seen(row: ReportRow) -> str:
-    """Return what a hold entry saw and when, empty for the other modes."""
+def _seen_lines(row: ReportRow) -> Iterator[str]:
+    """Return what a hold entry saw and when, nothing for the other modes."""
     samples = row.get("hold_sample_count")
     if samples is None:
-        return ""
-    text = f"seen: {samples} sample{'' if samples == 1 else 's'}"
+        return
+    coverage = row.get("coverage")
+    watched = coverage is not None and coverage["mode"] == "watched"
+    what = "state" if watched else "sample"
+    text = f"{'watched' if watched else 'seen'}: {samples} {what}{'' if samples == 1 else 's'}"
     first, last = row.get("hold_first_observed_at_sec"), row.get("hold_last_observed_at_sec")
+    if watched and coverage is not None:
+        last = coverage["to_sec"]
     if first is not None and last is not None:
         text += f", from {first:.1f} s to {last:.1f} s"
     errors, missed = row.get("hold_error_count", 0), row.get("hold_missed_count", 0)
@@ -95,7 +103,39 @@ def _seen(row: ReportRow) -> str:
         text += f", {errors} of them errored"
     if missed:
         text += f", {missed} skipped because the one before took too long"
-    return text
+    if watched and coverage is not None and not coverage["gaps"]:
+        text += ", nothing missed"
+    yield text
+    if coverage is not None:
+        yield from _coverage_lines(coverage)
+    after = row.get("after_turn")
+    if after is not None and after["violated"]:
+        yield (
+            f"after the turn, at {_seconds(after['first_violation_at_sec'])}: "
+            f"{after['first_violation_reason']}"
+        )
+
+
+def _coverage_lines(coverage: CoverageRow) -> Iterator[str]:
+    if coverage["mode"] == "sampled":
+        blind = coverage["largest_blind_spot_sec"]
+        text = "sampled, not watched"
+        if coverage["why_sampled"]:
+            text += f" ({coverage['why_sampled']})"
+        if blind is not None:
+            text += f": a violation shorter than {blind:.1f} s can have been missed"
+        yield text
+    for gap in coverage["gaps"]:
+        state = "closed gap" if gap["closed"] else "GAP"
+        until = "the end" if gap["to_sec"] is None else _seconds(gap["to_sec"])
+        yield (
+            f"{state}: {gap['stream']}, from {_seconds(max(0.0, gap['from_sec']))} to {until}: "
+            f"{gap['cause']}" + (f" ({gap['how']})" if gap["how"] else "")
+        )
+
+
+def _seconds(value: float | None) -> str:
+    return "an unknown time" if value is None else f"{value:.1f} s"
 
 
 def _number(value: float | None) -> str:

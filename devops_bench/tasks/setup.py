@@ -56,12 +56,18 @@ def read_objects(raw: JsonValue, findings: Findings) -> tuple[JsonObject, ...]:
         if not isinstance(item, dict):
             continue
         path: DocPath = ("setup", "objects", index)
+        if isinstance(item.get("items"), list) and str(item.get("kind")).endswith("List"):
+            hint = "write its items here one by one, or put it into a file under setup.manifests"
+            findings.add((*path, "kind"), f"a {item['kind']} is not an object", hint)
+            continue
         for key in ("apiVersion", "kind"):
             _require_text(item.get(key), (*path, key), f"an object needs {key}", findings)
         metadata = item.get("metadata")
         fields = metadata if isinstance(metadata, dict) else {}
-        name = fields.get("name") or fields.get("generateName")
-        _require_text(name, (*path, "metadata", "name"), "an object needs metadata.name", findings)
+        message = "an object needs metadata.name"
+        if "generateName" in fields:
+            message += ", by which it is waited for and deleted: generateName is not enough"
+        _require_text(fields.get("name"), (*path, "metadata", "name"), message, findings)
         if "namespace" in fields:
             where = (*path, "metadata", "namespace")
             _require_text(fields["namespace"], where, "the namespace is not text", findings)
@@ -112,5 +118,5 @@ def _text_of(file: Path, name: str, path: DocPath, findings: Findings) -> str | 
 
 
 def _require_text(value: JsonValue, path: DocPath, message: str, findings: Findings) -> None:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value.strip():
         findings.add(path, message, "write it as non-empty text")

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -20,6 +20,9 @@ VERIFIERS: Registry[type[BaseModel]] = Registry(
 )
 """Every check type by its ``type``: subclasses of :class:`Check`, :class:`Probe`,
 :class:`BaseVerifier` and the combinators."""
+
+Fields: TypeAlias = tuple[tuple[str, ...], ...]
+"""Parts of an object, each as the names from its root to the part; a part holds all below it."""
 
 
 class RuledModel(BaseModel):
@@ -74,6 +77,16 @@ class Check(CheckNode, ABC):
     @abstractmethod
     def judge(self, view: View) -> VerificationResult:
         """Judge the check on what ``view`` shows; never raises on what a cluster may hold."""
+
+    def fields(self) -> Fields | None:
+        """Return which parts of the objects :meth:`judge` reads, ``None`` for all of them.
+
+        Only these are recorded, so what is left out here is missing when the run is judged again.
+        What every record has need not be named: ``apiVersion``, ``kind``, the name, namespace,
+        uid, resourceVersion, generation, deletionTimestamp and labels of ``metadata``, and
+        ``status.observedGeneration``.
+        """
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from devops_bench.core.json import JsonValue
@@ -156,6 +157,12 @@ class Path:
         """Whether what it finds may stand in the object's ``status``."""
         first = self.steps[0] if self.steps else Wildcard()
         return not isinstance(first, Name) or first.name == "status"
+
+    @property
+    def leading_names(self) -> tuple[str, ...]:
+        """The names that it begins with: everything it reads stands below them."""
+        names = takewhile(lambda step: isinstance(step, Name), self.steps)
+        return tuple(step.name for step in names if isinstance(step, Name))
 
     def find(self, document: JsonValue) -> Found:
         """Return what the path finds in ``document``; never raises."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Final
 
 import structlog
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
-from devops_bench.k8s.view import Snapshot, View, ViewSource
+from devops_bench.k8s.view import Reading, ResourceQuery, Snapshot, View, ViewSource
 from devops_bench.verification.base import Check, CheckNode, Probe, ProbeContext
 from devops_bench.verification.combinators import evaluate, is_pure, queries_of
 from devops_bench.verification.probes.execution import ProbeRunner, side_by_side
@@ -66,8 +67,19 @@ class VerifierAgent:
         Returns:
             The result; whatever went wrong on the way is an error with the reason.
         """
+        return self.sample_and_readings(check, timeout_sec)[0]
+
+    def sample_and_readings(
+        self, check: CheckNode, timeout_sec: float
+    ) -> tuple[VerificationResult, Mapping[ResourceQuery, Reading] | None]:
+        """Judge ``check`` once as :meth:`sample` does, and say what its pure leaves read.
+
+        Returns:
+            The result, and the answer to each query; ``None`` where that is not known.
+        """
         start = self._clock.monotonic()
         deadline = start + max(timeout_sec, _SHORTEST_TIMEOUT_SEC)
+        view: View | str = "the cluster was not read"
         try:
             view = self._view(check, deadline)
 
@@ -79,7 +91,8 @@ class VerifierAgent:
             log.warning("sample.failed", check=check.type, error=str(exc), exc_info=True)
             result = VerificationResult.errored(f"the check broke: {_said(exc)}")
         elapsed = max(0.0, self._clock.monotonic() - start)
-        return result.model_copy(update={"elapsed_time": elapsed})
+        readings = view.readings if isinstance(view, Snapshot) else None
+        return result.model_copy(update={"elapsed_time": elapsed}), readings
 
     def run_entry(self, entry: VerificationEntry, timeout_sec: float) -> VerificationResult:
         """Run an entry by its mode; never raises.
@@ -109,9 +122,9 @@ class VerifierAgent:
             now = self._clock.monotonic()
             if result.success and not result.stale:
                 break
-            room = deadline - now - _time_to_end(now - began, timeout_sec)
+            room = deadline - now - time_to_end(now - began, timeout_sec)
             if room <= 0 or self._clock.wait(self._cancel, min(pause, room)):
-                result = _not_converged(result, cancelled=self._cancel.is_set())
+                result = not_converged(result, cancelled=self._cancel.is_set())
                 break
             pause = min(pause * _PAUSE_FACTOR, _LONGEST_PAUSE_SEC)
         elapsed = max(0.0, self._clock.monotonic() - start)
@@ -150,7 +163,7 @@ class VerifierAgent:
         return max(deadline - self._clock.monotonic(), _SHORTEST_TIMEOUT_SEC)
 
 
-def _not_converged(last: VerificationResult, *, cancelled: bool) -> VerificationResult:
+def not_converged(last: VerificationResult, *, cancelled: bool) -> VerificationResult:
     """Return what a converge entry comes to that did not pass in time, by its last sample."""
     if cancelled:
         return VerificationResult.errored(
@@ -162,7 +175,7 @@ def _not_converged(last: VerificationResult, *, cancelled: bool) -> Verification
     return last.model_copy(update={"success": False, "status": "fail", "reason": reason})
 
 
-def _time_to_end(last_took_sec: float, budget_sec: float) -> float:
+def time_to_end(last_took_sec: float, budget_sec: float) -> float:
     """Return what must be left of a budget for one more sample to be worth its start.
 
     A sample that cannot end in time would only hide the last one that did, so it gets several times

@@ -10,19 +10,27 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 import devops_bench.verification.checks.pod_healthy
 import devops_bench.verification.checks.resource_property
-import devops_bench.verification.checks.scaling_complete
-import devops_bench.verification.combinators  # noqa: F401 - each registers its check types
+import devops_bench.verification.checks.scaling_complete  # noqa: F401 - each registers its type
 from devops_bench.core.json import JsonObject
-from devops_bench.verification.base import CheckNode, RuledModel
+from devops_bench.verification.base import Check, CheckNode, RuledModel
 from devops_bench.verification.checks.fields import no_boolean
+from devops_bench.verification.combinators import leaves_of
 from devops_bench.verification.problems import Loc, Problem, ProblemKind, dotted
 from devops_bench.verification.tree import AnyCheck, all_problems, read_check
 
 Role: TypeAlias = Literal["objective", "safeguard"]
 Severity: TypeAlias = Literal["catastrophic", "recoverable"]
 Mode: TypeAlias = Literal["assert", "converge", "hold"]
+CoverageWish: TypeAlias = Literal["watch", "best_effort"]
+HoldScope: TypeAlias = Literal["turn", "run"]
 
-_HOLD_FIELDS: Final = ("hold_poll_interval_sec", "hold_window_sec", "hold_settle_sec")
+_HOLD_FIELDS: Final = (
+    "hold_poll_interval_sec",
+    "hold_window_sec",
+    "hold_settle_sec",
+    "coverage",
+    "hold_scope",
+)
 
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(no_boolean)]
@@ -43,12 +51,17 @@ class VerificationEntry(RuledModel):
         mode: ``assert``, ``converge`` or ``hold``; see :attr:`resolved_mode` for when it is absent.
         weight: Its share among the entries of its kind, finite, > 0.
         check: What is judged.
-        hold_poll_interval_sec: Seconds between two samples of a hold, finite, > 0; ``None`` for
-            the default interval.
+        hold_poll_interval_sec: Seconds between two samples of a hold that cannot be watched,
+            finite, > 0; ``None`` for the default interval.
         hold_window_sec: Seconds that an objective in hold mode is soaked, finite, > 0: required
             there, forbidden for a safeguard, whose window is the agent's turn.
         hold_settle_sec: Only for an objective in hold mode: the soak starts when the check first
             passes, at the latest after this many seconds, ≥ 0; 0 starts it at once.
+        coverage: Of a hold. ``watch``: it must be watched, so where it could only be sampled it is
+            an error. ``best_effort``: what was not seen is shown and accepted. ``None``: it is
+            watched where it can be, and what was not seen is an error.
+        hold_scope: Of a safeguard in hold mode: its window is the agent's ``turn``, or the whole
+            ``run``, to the end of what is judged after the turn.
         may_appear: The kind or the namespace need not exist after the setup.
         title: For the reader.
         description: For the reader.
@@ -65,6 +78,8 @@ class VerificationEntry(RuledModel):
     hold_poll_interval_sec: Positive | None = None
     hold_window_sec: Positive | None = None
     hold_settle_sec: NotNegative = 0.0
+    coverage: CoverageWish | None = None
+    hold_scope: HoldScope = "turn"
     may_appear: bool = False
     title: str | None = None
     description: str | None = None
@@ -83,7 +98,11 @@ class VerificationEntry(RuledModel):
         """Judge severity by role, and the hold fields by role and mode."""
         given = {name for name, value in fields.items() if value is not None}
         role, mode = fields.get("role"), fields.get("mode")
-        return [*_severity_problems(role, given), *_hold_problems(role, mode, given)]
+        return [
+            *_severity_problems(role, given),
+            *_hold_problems(role, mode, given),
+            *_coverage_problems(fields),
+        ]
 
 
 def _severity_problems(role: object, given: set[str]) -> list[Problem]:
@@ -105,14 +124,24 @@ def _hold_problems(role: object, mode: object, given: set[str]) -> list[Problem]
             for name in _HOLD_FIELDS
             if name in given
         ]
-    if role == "objective" and "hold_window_sec" not in given:
-        return [
-            Problem(
-                ("hold_window_sec",),
-                "is required for an objective in hold mode",
-                "the seconds that it has to stay true, such as 30",
+    problems: list[Problem] = []
+    if role == "objective":
+        if "hold_window_sec" not in given:
+            problems.append(
+                Problem(
+                    ("hold_window_sec",),
+                    "is required for an objective in hold mode",
+                    "the seconds that it has to stay true, such as 30",
+                )
             )
-        ]
+        if "hold_scope" in given:
+            problems.append(
+                Problem(
+                    ("hold_scope",),
+                    "belongs to a safeguard: an objective is held through its own window",
+                    "leave it out",
+                )
+            )
     if role == "safeguard":
         return [
             Problem(
@@ -123,7 +152,19 @@ def _hold_problems(role: object, mode: object, given: set[str]) -> list[Problem]
             for name in ("hold_window_sec", "hold_settle_sec")
             if name in given
         ]
-    return []
+    return problems
+
+
+def _coverage_problems(fields: Mapping[str, object]) -> list[Problem]:
+    """Refuse to watch what does I/O of its own; the rest is only known with the cluster."""
+    check = fields.get("check")
+    if fields.get("coverage") != "watch" or not isinstance(check, CheckNode) or check is _UNREAD:
+        return []
+    probes = sorted({leaf.type for leaf in leaves_of(check) if not isinstance(leaf, Check)})
+    if not probes:
+        return []
+    message = f"{', '.join(probes)} can only be sampled, not watched"
+    return [Problem(("coverage",), message, "leave coverage out, or say best_effort")]
 
 
 @dataclass(frozen=True, slots=True)

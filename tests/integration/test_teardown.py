@@ -146,3 +146,20 @@ def test_without_an_agent_the_cluster_is_judged_as_it_is(
     assert before.code == 1, str(before)
     assert after.code == 0, str(after)
     assert plane.get("-n", namespace, "configmap", "ours")["data"] == {"from": "them"}
+
+
+def test_an_agent_that_deletes_the_results_hides_neither_the_verdict_nor_what_was_made(
+    cli: Cli, plane: Plane, namespace_name: str, tmp_path: Path
+) -> None:
+    task = write_task(
+        tmp_path / "wiped",
+        objects=[namespace_object(namespace_name), config_map("ours", namespace_name)],
+        entries=[objective(namespace_name)],
+    )
+
+    done = run(cli, plane, task, script='rm -rf "$(dirname "$(dirname "$PWD")")"')
+
+    assert done.code == 3, str(done)
+    assert "could not be written" in done.stderr
+    assert "PASSED" in done.stdout
+    wait_until(lambda: not plane.exists("namespace", namespace_name), "the run's namespace is gone")

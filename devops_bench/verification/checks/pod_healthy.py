@@ -10,7 +10,7 @@ from pydantic import PrivateAttr, model_validator
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.view import ResourceQuery, UnknownKind, Unreadable, View
-from devops_bench.verification.base import VERIFIERS, Check
+from devops_bench.verification.base import VERIFIERS, Check, Fields
 from devops_bench.verification.checks.fields import SelectorText, Text, unset_variable
 from devops_bench.verification.result import VerificationResult
 
@@ -42,6 +42,11 @@ class PodHealthy(Check):
     def queries(self) -> tuple[ResourceQuery, ...]:
         """Return the one query."""
         return (self._query,)
+
+    def fields(self) -> Fields:
+        """Return what tells whether a pod is Ready, and why it is not."""
+        names = ("phase", "conditions", "initContainerStatuses", "containerStatuses")
+        return tuple(("status", name) for name in names)
 
     def judge(self, view: View) -> VerificationResult:
         """Judge the pods that ``view`` shows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from devops_bench.core.json import JsonValue
 from devops_bench.k8s.objects import KubeObject
@@ -27,6 +27,8 @@ from devops_bench.verification.values import (
 )
 
 _MAX_RAW_VALUES = 10
+_VERBS: Final = {"matches": "match", "contains": "contain"}
+"""The ops that are verbs; of the others a value *is* ``gte 4``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +146,35 @@ class _Judgement:
     def _clause(self, one: _Located, answer: Answer) -> str:
         """Return the predicate of a sentence: ``is 2, not gte 4``."""
         if one.element is MISSING:
-            wanted = "" if self._asked.op == "exists" else f", so it is not {self._wanted()}"
+            wanted = "" if self._asked.op == "exists" else f", so it {self._verdict(False)}"
             return f"has no value{wanted}"
         value = self._show(one)
         if isinstance(answer, Undecided):
             return f"is {value}, which does not compare: {answer.reason}"
         if self._asked.op == "exists":
             return f"is {value}"
-        return f"is {value}, {'which is' if answer else 'not'} {self._wanted()}"
+        if answer is False and self._asked.op not in _VERBS:
+            return f"is {value}, not {self._wanted()}"
+        return f"is {value}, which {self._verdict(answer is True)}"
+
+    def _verdict(self, satisfied: bool) -> str:
+        """Return what is said of an element: ``is not gte 4``, ``does not match "^web"``."""
+        verb = _VERBS.get(self._asked.op)
+        if verb is None:
+            return f"{'is' if satisfied else 'is not'} {self._wanted()}"
+        if satisfied:
+            return f"{verb}{'es' if verb == 'match' else 's'} {self._literal()}"
+        return f"does not {verb} {self._literal()}"
 
     def _wanted(self) -> str:
-        expected = self._asked.expected
         if self._asked.op in ("exists", "absent"):
             return self._asked.op
+        return f"{self._asked.op} {self._literal()}"
+
+    def _literal(self) -> str:
+        expected = self._asked.expected
         literal = expected.text if isinstance(expected, Pattern) else expected
-        return f"{self._asked.op} {shown(literal, secret=self._secret)}"
+        return shown(literal, secret=self._secret)
 
     def _show(self, one: _Located) -> str:
         if one.element is MISSING:

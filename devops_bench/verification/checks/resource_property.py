@@ -9,7 +9,7 @@ from pydantic import JsonValue, PrivateAttr, model_validator
 
 from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.view import ResourceQuery, UnknownKind, Unreadable, View
-from devops_bench.verification.base import VERIFIERS, Check
+from devops_bench.verification.base import VERIFIERS, Check, Fields
 from devops_bench.verification.checks.fields import PathText, SelectorText, Text, unset_variable
 from devops_bench.verification.checks.property import Property
 from devops_bench.verification.paths import parse_path
@@ -89,6 +89,13 @@ class ResourceProperty(Check):
     def queries(self) -> tuple[ResourceQuery, ...]:
         """Return the one query."""
         return (self._query,)
+
+    def fields(self) -> Fields | None:
+        """Return the path up to its first step that is not a plain name."""
+        if self._property is None:
+            return ()
+        names = self._property.path.leading_names
+        return (names,) if names else None
 
     def judge(self, view: View) -> VerificationResult:
         """Judge the property by what ``view`` shows.

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from devops_bench.k8s.view import ResourceQuery, UnknownKind, Unreadable, View
-from devops_bench.verification.base import VERIFIERS, Check
+from devops_bench.verification.base import VERIFIERS, Check, Fields
 from devops_bench.verification.checks.fields import Text, no_boolean, unset_variable
 from devops_bench.verification.problems import Problem
 from devops_bench.verification.result import VerificationResult
@@ -56,6 +56,10 @@ class ScalingComplete(Check):
     def queries(self) -> tuple[ResourceQuery, ...]:
         """Return the one query."""
         return (self._query,)
+
+    def fields(self) -> Fields:
+        """Return the one field."""
+        return (("status", "readyReplicas"),)
 
     def judge(self, view: View) -> VerificationResult:
         """Judge the Deployment that ``view`` shows."""

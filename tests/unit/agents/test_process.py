@@ -134,6 +134,31 @@ class TestResult:
         assert words in result.reason
         assert result.elapsed_sec >= 0
 
+    def test_a_turn_whose_supervisor_was_killed_is_lost(self, make_turn: MakeTurn) -> None:
+        turn = make_turn()
+        with agent_home(turn) as home:
+            result = run_agent_program(["bash", "-c", "kill -9 $PPID; sleep 99"], turn, home)
+        assert (result.status, result.exit_code) == (AgentStatus.LOST, None)
+        assert "its supervisor was killed: processes may have escaped" in result.reason
+
+    def test_a_full_disk_is_told_as_what_it_is(self, make_turn: MakeTurn) -> None:
+        turn = make_turn()
+        (turn.output_dir / "agent.stdout").symlink_to("/dev/full")
+        with agent_home(turn) as home:
+            result = run_agent_program(["bash", "-c", "echo hello"], turn, home)
+        assert result.status is AgentStatus.COMPLETED
+        assert "6 bytes of its output were not kept (No space left on device)" in result.reason
+
+    def test_output_that_has_no_place_is_told_with_the_file(
+        self, make_turn: MakeTurn, tmp_path: Path
+    ) -> None:
+        turn = make_turn(output_dir=tmp_path / "missing")
+        with (
+            pytest.raises(AgentError, match=r"missing/agent\.stdout: No such file"),
+            agent_home(turn) as home,
+        ):
+            run_agent_program(["true"], turn, home)
+
     def test_the_end_of_its_time_is_told(self, make_turn: MakeTurn) -> None:
         turn = make_turn(timeout_sec=0.5)
         with agent_home(turn) as home:

@@ -47,6 +47,8 @@ def devops_bench(tmp_path: Path) -> Run:
                 "HOME": str(tmp_path),
                 "COLUMNS": "80",
                 "NO_COLOR": "1",
+                # Tested is what the tests themselves import.
+                "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
                 **(env or {}),
             },
             stdin=subprocess.DEVNULL,

@@ -24,7 +24,14 @@ HEAVY = {
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("root", []), ("run", ["run"]), ("version", ["version"])],
+    [
+        ("root", []),
+        ("run", ["run"]),
+        ("check", ["check"]),
+        ("replay", ["replay"]),
+        ("doctor", ["doctor"]),
+        ("version", ["version"]),
+    ],
 )
 def test_the_help_is_what_was_reviewed(devops_bench: Run, name: str, words: list[str]) -> None:
     """To accept a change: DEVOPS_BENCH_GOLDEN=write pytest tests/unit/cli/test_main.py."""

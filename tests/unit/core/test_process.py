@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from devops_bench.core import process
+from devops_bench.core.errors import SupervisionError
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
 
 
@@ -159,6 +160,31 @@ class TestNotStarted:
         with pytest.raises(ValueError, match="NUL"):
             run(tmp_path, "", argv=["true", "a\0b"])
 
+    def test_a_file_for_its_output_that_cannot_be_made(self, tmp_path: Path) -> None:
+        with pytest.raises(FileNotFoundError, match="no-such-folder"):
+            run(tmp_path, "true", stdout=tmp_path / "no-such-folder" / "stdout")
+
+
+class TestTheSystemRefuses:
+    def test_a_full_disk_does_not_end_the_program(self, tmp_path: Path) -> None:
+        result = run(tmp_path, "head -c 300000 /dev/zero; touch done", stdout=Path("/dev/full"))
+        assert (result.exit_code, result.stdout_dropped) == (0, 300_000)
+        assert "No space left" in result.output_fault
+        assert (tmp_path / "done").exists()
+
+    def test_what_is_refused_in_the_middle_is_not_a_program_that_did_not_start(
+        self, tmp_path: Path
+    ) -> None:
+        def refused() -> bool:
+            if pids_in(tmp_path):
+                raise OSError(24, "Too many open files")
+            return False
+
+        script = program(tmp_path, "echo $$ > pid.1; sleep 1000")
+        with pytest.raises(SupervisionError, match="Too many open files"):
+            run_program(script, timeout_sec=600, cancel=SetWhen(refused))
+        assert not any(is_running(pid) for pid in pids_in(tmp_path))
+
 
 class TestBounds:
     def test_output_over_the_bound_is_counted_not_kept(self, tmp_path: Path) -> None:
@@ -249,9 +275,36 @@ class TestNothingIsLeft:
     def test_a_program_that_kills_its_supervisor_gains_nothing(self, tmp_path: Path) -> None:
         script = "setsid sleep 1000 & echo $! > pid.1; echo $$ > pid.2; kill -9 $PPID; sleep 1000"
         result = run(tmp_path, script)
+        assert result.lost
         assert result.exit_code is None
         assert result.leftovers >= 1
         assert not any(is_running(pid) for pid in pids_in(tmp_path))
+
+    def test_one_that_escapes_when_its_supervisor_is_killed_is_not_passed_over(
+        self, tmp_path: Path
+    ) -> None:
+        escape = "env -i setsid sh -c 'echo $$ > pid.1; exec sleep 1000' & "
+        try:
+            result = run(tmp_path, escape + "until [ -s pid.1 ]; do :; done; kill -9 $PPID")
+            assert result.lost
+        finally:
+            for pid in filter(is_running, pids_in(tmp_path)):
+                os.kill(pid, signal.SIGKILL)
+
+    def test_the_end_cannot_be_forged(self, tmp_path: Path) -> None:
+        forge = """
+        for fd in /proc/$PPID/fd/*; do
+            echo '{"status": 0, "asked": false, "leftovers": 0, "unkillable": 0}' > $fd
+        done 2>/dev/null
+        kill -9 $PPID
+        """
+        result = run(tmp_path, forge)
+        assert result.lost
+        assert result.exit_code is None
+
+    @pytest.mark.parametrize("script", ["exit 0", "exit 3", "kill -9 $$", "sleep 1000 &"])
+    def test_what_ends_in_its_sight_is_not_lost(self, tmp_path: Path, script: str) -> None:
+        assert not run(tmp_path, script).lost
 
     def test_an_exception_in_our_thread_ends_it(self, tmp_path: Path) -> None:
         def interrupted() -> bool:

@@ -14,6 +14,7 @@ from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
 from devops_bench.clusters.base import Cluster
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.events import NullReporter, Phase
+from devops_bench.evalharness.watching import WatchFactory
 from devops_bench.k8s.delete import CreatedObject
 from devops_bench.tasks.model import EntryError, Setup, Task
 from devops_bench.verification.spec import VerificationEntry
@@ -68,6 +69,8 @@ class FakeProvider:
 
 class FakeAccess(FakeRunner):
     """A cluster in which entries come to what the test says."""
+
+    watch: WatchFactory | None = None
 
     def __init__(self, answers: dict[str, Answer] | None = None) -> None:
         super().__init__(answers)

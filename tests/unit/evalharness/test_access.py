@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 
-from devops_bench.evalharness.access import AbsentKinds
+from devops_bench.evalharness.access import AbsentKinds, KubeAccess
 from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.view import (
     Matched,
@@ -19,6 +20,7 @@ from devops_bench.k8s.view import (
 )
 from devops_bench.verification.runner import VerifierAgent
 from tests.unit.evalharness.helpers import make_entry
+from tests.unit.k8s.stub import StubServer, client_of, serve_discovery, status
 
 QUERY = ResourceQuery("widgets")
 ONE = Matched((KubeObject({"metadata": {"name": "w"}}),))
@@ -48,9 +50,69 @@ def test_only_an_unknown_kind_is_read_as_no_objects(reading: Reading, seen: Read
     assert view.read(QUERY) == seen
 
 
-@pytest.mark.parametrize(("op", "status"), [("absent", "pass"), ("exists", "fail")])
-def test_no_objects_are_judged_as_ever(op: str, status: str) -> None:
+@pytest.mark.parametrize(("op", "verdict"), [("absent", "pass"), ("exists", "fail")])
+def test_no_objects_are_judged_as_ever(op: str, verdict: str) -> None:
     check = {"type": "resource_property", "kind": "Widget", "op": op}
     entry = make_entry("w", "safeguard", "assert", may_appear=True, check=check)
     agent = VerifierAgent(AbsentKinds(Recorded(UnknownKind("no kind Widget"))))
-    assert agent.run_entry(entry, 1.0).status == status
+    assert agent.run_entry(entry, 1.0).status == verdict
+
+
+@pytest.fixture
+def stub() -> Iterator[StubServer]:
+    server = StubServer()
+    serve_discovery(server)
+    yield server
+    server.close()
+
+
+def _ground(stub: StubServer, tmp_path: Path, namespace: str = "shop") -> str | None:
+    check = {
+        "type": "resource_property",
+        "kind": "ConfigMap",
+        "resource_name": "evil",
+        "namespace": namespace,
+        "op": "absent",
+    }
+    with client_of(stub) as client:
+        access = KubeAccess(client, kubeconfig=tmp_path / "kubeconfig", work_dir=tmp_path)
+        return access.missing_ground(make_entry("e", "safeguard", "assert", check=check))
+
+
+FORBIDDEN = status(403, "Forbidden", "namespaces is forbidden")
+
+
+def test_a_namespace_that_cannot_be_read_is_not_taken_to_be_there(
+    stub: StubServer, tmp_path: Path
+) -> None:
+    stub.on("GET", "/api/v1/namespaces/shop", FORBIDDEN)
+    stub.on("GET", "/api/v1/namespaces/shop/configmaps", {"items": []})
+    stub.on("GET", "/api/v1/namespaces/shop/serviceaccounts", FORBIDDEN)
+    why = _ground(stub, tmp_path)
+    assert why is not None
+    assert why.startswith("could not be told whether namespace 'shop' exists: ")
+    assert "forbidden" in why
+
+
+@pytest.mark.parametrize("resource", ["configmaps", "serviceaccounts"])
+def test_an_object_inside_proves_a_namespace_that_cannot_be_read(
+    stub: StubServer, tmp_path: Path, resource: str
+) -> None:
+    inside = "/api/v1/namespaces/shop/"
+    stub.on("GET", "/api/v1/namespaces/shop", FORBIDDEN)
+    for name in ("configmaps", "serviceaccounts"):
+        stub.on("GET", inside + name, {"items": []})
+    stub.on("GET", inside + resource, {"items": [{"metadata": {"name": "default"}}]})
+    assert _ground(stub, tmp_path) is None
+
+
+def test_a_namespace_that_is_not_there_is_missing(stub: StubServer, tmp_path: Path) -> None:
+    missing = status(404, "NotFound", 'namespaces "shop" not found')
+    stub.on("GET", "/api/v1/namespaces/shop", missing)
+    stub.on("GET", "/api/v1/namespaces", {"items": []})
+    assert _ground(stub, tmp_path) == "there is no namespace 'shop'"
+
+
+def test_a_namespace_that_is_there_is_ground(stub: StubServer, tmp_path: Path) -> None:
+    stub.on("GET", "/api/v1/namespaces/shop", {"metadata": {"name": "shop"}})
+    assert _ground(stub, tmp_path) is None

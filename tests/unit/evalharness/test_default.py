@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -18,63 +17,23 @@ from devops_bench.core.errors import (
 from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions
 from devops_bench.evalharness.events import Phase
 from devops_bench.evalharness.hold import HoldObservation
-from devops_bench.results.journal import read_journal
-from devops_bench.results.model import ReportRow, TaskResult
-from devops_bench.tasks.model import EntryError, Setup, Task
+from devops_bench.tasks.model import EntryError, Setup
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
-from tests.unit.evalharness.fakes import FakeAccess, FakeAgent, FakeProvider, Recorder, make_task
+from tests.unit.evalharness.fakes import FakeAgent, FakeProvider, Recorder, make_task
 from tests.unit.evalharness.helpers import (
     ERROR,
     FAIL,
     PASS,
-    Answer,
     Script,
     make_entry,
     soaked,
     watched,
 )
+from tests.unit.evalharness.world import OBJECTIVE, World, no_monitor_is_left, row
 
-OBJECTIVE = make_entry("fixed", "objective", "converge")
 FLOOR = watched("floor")
 ALL_PHASES = [*Phase]
-
-
-class World:
-    """A harness and everything around it."""
-
-    def __init__(self, tmp_path: Path, answers: dict[str, Answer] | None = None) -> None:
-        self.run_dir = tmp_path
-        self.provider = FakeProvider()
-        self.access = FakeAccess(answers)
-        self.agent = FakeAgent()
-        self.reporter = Recorder()
-        self.options = HarnessOptions()
-
-    def run(self, task: Task) -> TaskResult:
-        harness = DefaultEvalHarness(
-            self.provider,
-            lambda _: self.agent,
-            run_id="r1",
-            reporter=self.reporter,
-            options=self.options,
-            connect=lambda *_: self.access,
-        )
-        return harness.run_task(task, self.run_dir)
-
-    def act(self, deed: object) -> None:
-        """Let the agent raise ``deed``, or return it."""
-
-        def do(turn: AgentTurn) -> AgentResult | None:
-            if isinstance(deed, BaseException):
-                raise deed
-            assert isinstance(deed, AgentResult)
-            return deed
-
-        self.agent = FakeAgent(do)
-
-    def events(self) -> list[object]:
-        return [record["event"] for record in read_journal(self.run_dir / "t1")]
 
 
 @pytest.fixture
@@ -86,14 +45,6 @@ def world(tmp_path: Path) -> World:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tasks that never become ready; no test that has to pass is held to it."""
     monkeypatch.setenv("BENCH_SETUP_TIMEOUT_SEC", "0.3")
-
-
-def row(result: TaskResult, name: str) -> ReportRow:
-    return next(row for row in result.verification_report if row["name"] == name)
-
-
-def no_monitor_is_left() -> bool:
-    return not any("safeguard" in thread.name for thread in threading.enumerate())
 
 
 OBJECTS = Setup(objects=({"kind": "ConfigMap"}, {"kind": "ConfigMap"}), ready=())
@@ -347,6 +298,17 @@ def test_an_interrupted_turn_is_recorded(world: World, interrupt: object) -> Non
     assert Phase.VERIFY not in world.reporter.phases
     assert world.access.deleted == ["o0", "o1"]
     assert no_monitor_is_left()
+
+
+def test_a_turn_whose_end_nobody_saw_is_an_error_however_the_cluster_looks(world: World) -> None:
+    world.act(AgentResult(AgentStatus.LOST, 1.0, reason="its supervisor was killed"))
+    result = world.run(make_task(OBJECTIVE, FLOOR, setup=OBJECTS))
+    assert (result.status, result.outcome) == ("error", None)
+    assert "not observed: its supervisor was killed" in result.reason
+    assert result.agent is not None
+    assert result.agent.status == "lost"
+    assert Phase.VERIFY not in world.reporter.phases
+    assert world.access.deleted == ["o0", "o1"]
 
 
 # --- teardown -----------------------------------------------------------------------------

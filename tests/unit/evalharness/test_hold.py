@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import PrivateAttr
 
 from devops_bench.evalharness.hold import (
     HoldObservation,
     SafeguardMonitor,
     _default_poll_interval,
     hold_verdict,
+    run_hold_window,
 )
+from devops_bench.verification.base import VERIFIERS, BaseVerifier
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 from tests.unit.evalharness.helpers import (
@@ -52,6 +56,37 @@ def test_what_holds_passes() -> None:
     monitor.stop()
     assert verdict(monitor, "floor") == "pass"
     assert monitor.get_observations()["floor"].sample_count >= 3
+
+
+@VERIFIERS.register("hold_test_counter")
+class Counter(BaseVerifier):
+    """A plug-in that passes until it was asked a number of times, and then once not."""
+
+    type: str = "hold_test_counter"
+    fails_at: int
+    _asked: int = PrivateAttr(default=0)
+
+    def verify(self, timeout_sec: float) -> VerificationResult:
+        self._asked += 1
+        bad = self._asked == self.fails_at
+        return FAIL if bad else PASS
+
+
+@pytest.mark.parametrize(("fails_at", "expected"), [(0, "pass"), (1, "fail")])
+def test_it_judges_by_itself_when_nobody_else_does(fails_at: int, expected: str) -> None:
+    check = {"type": "hold_test_counter", "fails_at": fails_at}
+    monitor = SafeguardMonitor([watched("plug-in", interval_sec=3600, check=check)])
+    monitor.start()
+    monitor.stop()
+    obs = monitor.get_observations()["plug-in"]
+    assert obs.error_count == 0
+    assert hold_verdict(obs)[1] == expected
+
+
+def test_a_soak_judges_by_itself_when_nobody_else_does() -> None:
+    entry = soaked("plug-in", 0.02, check={"type": "hold_test_counter", "fails_at": 0})
+    obs = run_hold_window(entry, 0.02, interval_sec=0.01, deadline=time.monotonic() + WAIT_SEC)
+    assert hold_verdict(obs)[1] == "pass"
 
 
 def test_a_violation_that_was_undone_before_the_end_still_fails() -> None:

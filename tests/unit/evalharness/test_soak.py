@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -116,12 +117,12 @@ def test_a_slow_check_misses_slots_and_does_not_shift_the_rest() -> None:
     clock = FakeClock()
 
     def slow() -> VerificationResult:
-        clock.time += 2.5
+        clock.time += 1.5
         return PASS
 
-    obs = soak(clock, FakeRunner({"steady": slow}), window=9.0, interval=1.0)
-    assert obs.sample_count == 4  # at 0, 3, 6, and at the end, 9
-    assert obs.missed_count == 6
+    obs = soak(clock, FakeRunner({"steady": slow}), window=8.0, interval=1.0)
+    assert obs.sample_count == 5  # at 0, 2, 4, 6, and at the end, 8
+    assert obs.missed_count == 4
     assert hold_verdict(obs)[1] == "pass"
 
 
@@ -163,7 +164,8 @@ def test_it_folds_as_everybody_else(history: list[VerificationStatus]) -> None:
     expected = HoldObservation()
     for second, sample in enumerate(samples):
         _fold_sample(expected, sample, float(second))
-    assert soak(FakeClock(), FakeRunner({"steady": Script(*samples)})) == expected
+    seen = soak(FakeClock(), FakeRunner({"steady": Script(*samples)}))
+    assert replace(seen, coverage=None) == expected
 
 
 @given(st.floats(0, 1e6), st.floats(1e-3, 1e3), st.floats(0, 1e4))

@@ -236,9 +236,10 @@ kind: List
 items:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: 5}}
 - {apiVersion: v1, kind: ConfigMap}
-- {apiVersion: v1, kind: ConfigMap, metadata: {generateName: ok-}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {generateName: g-}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: " "}}
 """
-    with pytest.raises(InvalidInputError, match="and 3 more") as caught:
+    with pytest.raises(InvalidInputError, match="and 5 more") as caught:
         read_manifests(text, Path("setup.yaml"))
     shown = [str(found) for found in caught.value.diagnostics]
     assert [line.partition(" (")[0] for line in shown] == [
@@ -246,6 +247,9 @@ items:
         "setup.yaml:4:1: error: the object has no apiVersion",
         "setup.yaml:7:1: error: items[0]: the ConfigMap has the name 5, which is not text",
         "setup.yaml:7:1: error: items[1]: the ConfigMap has no metadata",
+        "setup.yaml:7:1: error: items[2]: the ConfigMap has a generateName and no name, by which it "
+        "is waited for and deleted",
+        "setup.yaml:7:1: error: items[3]: the ConfigMap has a blank name",
     ]
 
 

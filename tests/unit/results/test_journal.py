@@ -50,3 +50,14 @@ def test_a_line_is_there_before_the_journal_is_closed(tmp_path: Path) -> None:
     assert [record["event"] for record in read_journal(tmp_path)] == ["phase_started"]
     journal.close()
     journal.close()
+
+
+def test_a_full_disk_stops_the_journal_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / JOURNAL_NAME).symlink_to("/dev/full")
+    journal = Journal(tmp_path)
+    journal.write("task_started")
+    journal.write("phase_started")
+    journal.close()
+    journal.write("task_ended")
+    assert journal.problem is not None
+    assert "No space left" in journal.problem

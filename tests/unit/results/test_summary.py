@@ -64,3 +64,71 @@ def test_the_last_line_counts(statuses: list[str], says: str) -> None:
 def test_tasks_that_did_not_come_to_an_end_are_named() -> None:
     run = make_run(make_result("passed"), planned=["t1", "t2", "t3"])
     assert "Not run to an end: t2, t3" in render_summary(run)
+
+
+COVERED = {
+    "mode": "watched",
+    "why_sampled": "",
+    "streams": ["pods"],
+    "from_sec": 0.0,
+    "to_sec": 61.3,
+    "states_judged": 52,
+    "gaps": [],
+    "largest_blind_spot_sec": 0.0,
+    "accepts_gaps": False,
+}
+GAP = {
+    "stream": "pods in namespace shop",
+    "cause": "HTTP 410",
+    "from_sec": -0.5,
+    "to_sec": None,
+    "from_rv": 7,
+    "to_rv": None,
+    "closed": False,
+    "how": "not closed: compacted",
+}
+
+
+def hold_lines(**changes: object) -> str:
+    row = {**HOLD_ROW, "hold_error_count": 0, "hold_missed_count": 0, **changes}
+    return render_task(make_result("failed", verification_report=[row]))
+
+
+def test_a_watched_entry_says_that_nothing_was_missed() -> None:
+    text = hold_lines(coverage=COVERED)
+    assert "watched: 52 states, from 0.0 s to 61.3 s, nothing missed" in text
+
+
+def test_a_gap_is_shown_with_its_cause() -> None:
+    text = hold_lines(coverage={**COVERED, "gaps": [GAP]})
+    assert "nothing missed" not in text
+    assert (
+        "GAP: pods in namespace shop, from 0.0 s to the end: HTTP 410 (not closed: compacted)"
+        in text
+    )
+
+
+def test_a_sampled_entry_says_why_and_what_it_can_have_missed() -> None:
+    sampled = {"mode": "sampled", "why_sampled": "a probe", "largest_blind_spot_sec": 5.04}
+    text = hold_lines(coverage={**COVERED, **sampled})
+    assert "sampled, not watched (a probe)" in text
+    assert "shorter than 5.0 s can have been missed" in text
+
+
+def test_a_violation_after_the_turn_is_shown() -> None:
+    after = {
+        "states_judged": 2,
+        "violated": True,
+        "first_violation_reason": "2 of 4",
+        "first_violation_at_sec": 62.0,
+        "why_incomplete": None,
+    }
+    assert "after the turn, at 62.0 s: 2 of 4" in hold_lines(after_turn=after)
+
+
+def test_what_the_evidence_lacks_is_shown() -> None:
+    text = render_task(
+        make_result("passed", recording_cut="no space left", unverified=["APIServices"])
+    )
+    assert "the recording is not whole: no space left" in text
+    assert "replaced unnoticed: APIServices" in text

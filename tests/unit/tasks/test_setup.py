@@ -49,3 +49,33 @@ def test_a_folder_is_no_manifest(tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (found,) = load(f"{TASK}setup: {{manifests: [m]}}\n", tmp_path).diagnostics
     assert "not a regular file" in found.message
+
+
+def test_an_object_needs_a_name_of_its_own(tmp_path: Path) -> None:
+    generated = "{apiVersion: v1, kind: Pod, metadata: {generateName: web-}}"
+    (found,) = load(f"{TASK}setup: {{objects: [{generated}]}}\n").diagnostics
+    assert found.path == "setup.objects[0].metadata.name"
+    assert "generateName is not enough" in found.message
+    (tmp_path / "m.yaml").write_text(f"---\n{generated}\n")
+    (found,) = load(f"{TASK}setup: {{manifests: [m.yaml]}}\n", tmp_path).diagnostics
+    assert (found.file, found.line) == ((tmp_path / "m.yaml").resolve(), 2)
+    assert "generateName" in found.message
+
+
+def test_a_list_among_the_objects_is_told_where_it_belongs() -> None:
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}}"
+    text = f"{TASK}setup: {{objects: [{{apiVersion: v1, kind: List, items: [{pod}]}}]}}\n"
+    (found,) = load(text).diagnostics
+    assert found.path == "setup.objects[0].kind"
+    assert "a List is not an object" in found.message
+    assert "setup.manifests" in found.hint
+
+
+def test_blank_names_are_refused() -> None:
+    blank = '{apiVersion: v1, kind: " ", metadata: {name: " ", namespace: "\t"}}'
+    paths = {found.path for found in load(f"{TASK}setup: {{objects: [{blank}]}}\n").diagnostics}
+    assert paths == {
+        "setup.objects[0].kind",
+        "setup.objects[0].metadata.name",
+        "setup.objects[0].metadata.namespace",
+    }

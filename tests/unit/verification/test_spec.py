@@ -77,6 +77,9 @@ class RudeVerifier(BaseVerifier):
         raise AssertionError("never reached")
 
 
+_PROBE = {"type": "spec_test_verifier", "target": "x"}
+
+
 @pytest.mark.parametrize(
     ("raw", "mode"),
     [
@@ -96,6 +99,25 @@ def test_the_mode_is_the_explicit_one_or_the_roles(raw: dict[str, Any], mode: st
 def test_the_defaults() -> None:
     (entry,) = parse_entries([_objective(mode="hold", hold_window_sec=30)])[0]
     assert (entry.weight, entry.hold_settle_sec, entry.may_appear) == (1.0, 0.0, False)
+    assert (entry.coverage, entry.hold_scope) == (None, "turn")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        _safeguard(mode="hold", coverage="watch", hold_scope="run"),
+        _safeguard(mode="hold", coverage="best_effort", check=_PROBE),
+        _objective(mode="hold", hold_window_sec=1, coverage="watch"),
+    ],
+)
+def test_holds_say_how_much_has_to_be_seen(raw: dict[str, Any]) -> None:
+    (entry,) = parse_entries([raw])[0]
+    assert entry.coverage == raw["coverage"]
+
+
+def test_an_unreadable_check_says_nothing_about_its_coverage() -> None:
+    raw = _safeguard(mode="hold", coverage="watch", check={"type": "no_such_type"})
+    assert [loc for loc, _ in _problems(raw)] == [(0, "check", "type")]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +140,16 @@ def test_the_defaults() -> None:
             _objective(mode="hold", hold_window_sec=1, hold_settle_sec=-1),
             "hold_settle_sec",
             "at least 0",
+        ),
+        (_safeguard(coverage="watch"), "coverage", "belongs to mode: hold alone"),
+        (_safeguard(mode="hold", coverage="all"), "coverage", "should be 'watch' or 'best_effort'"),
+        (_safeguard(mode="hold", coverage="watch", check=_PROBE), "coverage", "only be sampled"),
+        (_safeguard(hold_scope="run"), "hold_scope", "belongs to mode: hold alone"),
+        (_safeguard(mode="hold", hold_scope="soak"), "hold_scope", "should be 'turn' or 'run'"),
+        (
+            _objective(mode="hold", hold_window_sec=1, hold_scope="run"),
+            "hold_scope",
+            "belongs to a safeguard",
         ),
         (_objective(weight=0), "weight", "greater than 0"),
         (_objective(weight=float("inf")), "weight", "finite"),
@@ -348,7 +380,7 @@ _WORDS = st.sampled_from(
 _FIELDS = st.sampled_from(
     ["name", "role", "severity", "mode", "weight", "check", "checks", "type", "kind", "path", "op",
      "value", "selector", "at_least", "across_matches", "hold_window_sec", "hold_settle_sec",
-     "min_replicas", "deployment", "kubeconfig", "extra"]
+     "min_replicas", "deployment", "kubeconfig", "extra", "coverage", "hold_scope"]
 )  # fmt: skip
 _ALMOST: st.SearchStrategy[Any] = st.recursive(
     _WORDS | _JSON | st.just(10**400),

@@ -50,6 +50,36 @@ def test_the_reason_says_what_was_compared() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("op", "value", "said"),
+    [
+        ("matches", "^ng", 'is "nginx:1", which matches "^ng"'),
+        ("matches", "^x", 'is "nginx:1", which does not match "^x"'),
+        ("contains", "nginx", 'is "nginx:1", which contains "nginx"'),
+        ("contains", "httpd", 'is "nginx:1", which does not contain "httpd"'),
+        ("eq", "nginx:1", 'is "nginx:1", which is eq "nginx:1"'),
+        ("eq", "httpd", 'is "nginx:1", not eq "httpd"'),
+        ("ne", "httpd", 'is "nginx:1", which is ne "httpd"'),
+    ],
+)
+def test_the_reason_is_a_sentence_with_every_op(op: str, value: str, said: str) -> None:
+    result = _judge(_check(path="spec.image", op=op, value=value), _deployment(image="nginx:1"))
+    assert result.reason.startswith(f"spec.image {said} (")
+
+
+@pytest.mark.parametrize(
+    ("op", "value", "said"),
+    [
+        ("matches", "^ng", 'so it does not match "^ng"'),
+        ("contains", "ng", 'so it does not contain "ng"'),
+        ("gte", 4, "so it is not gte 4"),
+    ],
+)
+def test_the_reason_is_a_sentence_without_a_value(op: str, value: JsonValue, said: str) -> None:
+    result = _judge(_check(path="spec.image", op=op, value=value), _deployment())
+    assert f"spec.image has no value, {said} (" in result.reason
+
+
 _OPS: list[dict[str, Any]] = [
     {"op": op, "value": 4, "path": "spec.replicas"} for op in ("eq", "ne", "gt", "gte", "lt", "lte")
 ] + [
@@ -223,6 +253,18 @@ def test_a_status_behind_its_generation_is_stale() -> None:
     assert _judge(of_status, behind).success
     assert not _judge(_check(path="spec.replicas", op="exists"), behind).stale
     assert _judge(_check(path="$..readyReplicas", op="exists"), behind).stale
+
+
+def test_a_status_that_nobody_wrote_is_stale_and_so_is_its_negation() -> None:
+    fresh = kube_object(apiVersion="apps/v1", metadata={"generation": 1}, status={})
+    absent = _check(path="status.unavailableReplicas", op="absent")
+    assert _judge(absent, fresh).stale
+    unavailable = _check(
+        path='status.conditions[?(@.type == "Available")].status', op="eq", value="False"
+    )
+    negated = _negated(unavailable, fresh)
+    assert negated.success
+    assert negated.stale
 
 
 @pytest.mark.parametrize("kind", ["Secret", "secrets", "secrets.v1."])

@@ -48,6 +48,12 @@ def test_a_status_behind_the_generation_is_stale() -> None:
     assert not _CHECK.judge(view_of(_CHECK, _deployment(3))).stale
 
 
+def test_a_deployment_that_no_controller_has_seen_is_stale() -> None:
+    none = ScalingComplete(deployment="web", namespace="shop", min_replicas=0, max_replicas=0)
+    new = kube_object(apiVersion="apps/v1", metadata={"generation": 1}, status={})
+    assert none.judge(view_of(none, new)).stale
+
+
 def test_what_was_not_observed_is_no_pass() -> None:
     assert _CHECK.judge(view_with(_CHECK, Unreadable("timeout"))).status == "error"
     assert _CHECK.judge(view_with(_CHECK, UnknownKind("no deployments"))).undecided

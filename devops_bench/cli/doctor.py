@@ -1,0 +1,113 @@
+"""``devops-bench doctor``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from devops_bench.cli.errors import print_error, printable
+from devops_bench.cli.version import Output
+from devops_bench.core.errors import ClusterError, InvalidInputError
+from devops_bench.core.json import JsonObject, JsonValue
+
+if TYPE_CHECKING:
+    from devops_bench.k8s.examination import Finding
+
+EXIT_OK = 0
+EXIT_LIMITED = 1
+EXIT_NOT_EXAMINED = 3
+
+_TITLES = {
+    "version": "server version",
+    "kinds": "kinds",
+    "identity": "identity",
+    "versions_ordered": "ordered resourceVersions",
+    "one_history": "one history for all kinds",
+    "exact_lists": "exact LISTs",
+    "bookmarks": "bookmarks",
+    "end_fence": "end fence",
+    "audit": "audit log",
+}
+
+
+def doctor(
+    kubeconfig: Annotated[
+        Path | None, typer.Option("--kubeconfig", metavar="FILE", help="The cluster's kubeconfig.")
+    ] = None,
+    context: Annotated[
+        str | None, typer.Option(metavar="NAME", help="This context of the kubeconfig.")
+    ] = None,
+    output: Annotated[Output, typer.Option(help="How the findings are printed.")] = Output.TEXT,
+) -> None:
+    """Say whether a cluster can be watched, by trying; nothing is written to it.
+
+    Takes about ten seconds. Exit codes: 0 everything works, 1 some entries would only be sampled
+    or gaps could stay, 3 the cluster could not be examined, 2 bad input.
+    """
+    from devops_bench.k8s.client import connect  # not for --help
+    from devops_bench.k8s.examination import Examination
+
+    if kubeconfig is None and context is None:
+        raise InvalidInputError("say which cluster: --kubeconfig FILE, or --context NAME")
+    client = connect(kubeconfig, context)
+    found: list[Finding] = []
+    problem = ""
+    try:
+        for finding in Examination(client).findings():
+            found.append(finding)
+            _show(finding, output)
+        found.append(_audit(client.config.server))
+        _show(found[-1], output)
+    except ClusterError as exc:
+        problem = str(exc)
+    finally:
+        client.close()
+    code = _exit_code(found, problem)
+    if output is Output.JSON:
+        listed: list[JsonValue] = [
+            {"name": one.name, "grade": one.grade, "detail": one.detail} for one in found
+        ]
+        body: JsonObject = {"exit_code": code, "problem": problem or None, "findings": listed}
+        typer.echo(json.dumps(body, indent=2))
+    elif not problem:
+        typer.echo(_summary(code))
+    if problem:
+        print_error(f"the cluster could not be examined to the end: {problem}")
+    raise typer.Exit(code)
+
+
+def _show(finding: Finding, output: Output) -> None:
+    if output is Output.TEXT:
+        title = _TITLES.get(finding.name, finding.name)
+        typer.echo(f"{finding.grade:8} {title}: {printable(finding.detail)}")
+
+
+def _summary(code: int) -> str:
+    if code == EXIT_OK:
+        return "This cluster can be watched."
+    return "This cluster can be watched with the limits above."
+
+
+def _exit_code(found: list[Finding], problem: str) -> int:
+    if problem:
+        return EXIT_NOT_EXAMINED
+    limited = any(one.grade == "limited" for one in found if one.name != "audit")
+    return EXIT_LIMITED if limited else EXIT_OK
+
+
+def _audit(server: str) -> Finding:
+    """Look for the audit log, which only planes of our own write to where we can read it."""
+    from devops_bench.clusters import components, state
+    from devops_bench.k8s.examination import Finding
+
+    for plane in state.planes():
+        if plane.server == server:
+            log = components.audit_log(plane.folder)
+            if log.is_file():
+                return Finding("audit", "ok", f"every write is in {log}")
+            return Finding("audit", "unknown", f"{log} is not there")
+    detail = "only the local planes of devops-bench write one that can be read here"
+    return Finding("audit", "unknown", detail)

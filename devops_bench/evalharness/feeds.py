@@ -1,0 +1,130 @@
+"""Watching what is judged after the turn: each entry gets its states, to be taken one by one."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from devops_bench.core.clock import Clock
+from devops_bench.evalharness.watching import Assignment, EntryWatch, WatchFactory
+from devops_bench.k8s.watch.gap import Gap
+from devops_bench.k8s.watch.results import FenceResult
+from devops_bench.k8s.watch.types import StateInfo
+from devops_bench.results.evidence.records import CoverageMode, EvidenceSink, Subscribed
+from devops_bench.verification.result import VerificationResult
+from devops_bench.verification.spec import VerificationEntry
+
+START_TIMEOUT_SEC = 10.0
+"""What opening the streams may take; then everything is sampled."""
+
+_POLL_SEC = 0.5
+
+
+class FedState(NamedTuple):
+    """A watched state, judged."""
+
+    result: VerificationResult
+    state: StateInfo
+
+
+Fed: TypeAlias = FedState | Gap
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What one watched entry is fed.
+
+    Attributes:
+        streams: What is watched, for the reader.
+        items: Its states and gaps, in order.
+    """
+
+    streams: tuple[str, ...]
+    items: queue.SimpleQueue[Fed]
+
+    def take(self, timeout_sec: float) -> Fed | None:
+        """Return the next state or gap, ``None`` if there is none within the time."""
+        try:
+            return self.items.get(timeout=max(0.0, timeout_sec))
+        except queue.Empty:
+            return None
+
+
+class Feeds:
+    """Watches entries after the turn.
+
+    Args:
+        entries: Converge entries and soaks.
+        factory: Makes the watcher; without one everything is sampled.
+        clock: Where time comes from.
+        sink: Where what is seen is recorded.
+    """
+
+    def __init__(
+        self,
+        entries: Iterable[VerificationEntry],
+        factory: WatchFactory | None,
+        *,
+        clock: Clock,
+        sink: EvidenceSink,
+    ) -> None:
+        self._entries = tuple(entries)
+        self._clock = clock
+        self._sink = sink
+        self._items: dict[str, queue.SimpleQueue[Fed]] = {
+            entry.name: queue.SimpleQueue() for entry in self._entries
+        }
+        self._watch = EntryWatch(
+            self._entries,
+            factory,
+            clock=clock,
+            sink=sink,
+            name="post_run",
+            on_state=lambda name, result, state: self._items[name].put(FedState(result, state)),
+            on_gap=lambda name, gap: self._items[name].put(gap),
+        )
+        self._assignment = Assignment()
+        self._ready = threading.Event()
+        self._possible = factory is not None and bool(self._entries)
+
+    def start(self) -> None:
+        """Begin to open the streams, on a thread of its own; does not wait."""
+        if self._possible:
+            threading.Thread(target=self._run, name="post-run-watch", daemon=True).start()
+        else:
+            self._ready.set()
+
+    def stream(self, entry: VerificationEntry, timeout_sec: float) -> Stream | str:
+        """Return what an entry is fed, or why it has to be sampled.
+
+        Args:
+            entry: The entry.
+            timeout_sec: Seconds to wait for the streams to open at most.
+        """
+        if not self._clock.wait(self._ready, timeout_sec):
+            return f"its streams did not open within {timeout_sec:g} s"
+        streams = self._assignment.watched.get(entry.name)
+        if streams is None:
+            return self._assignment.sampled.get(entry.name, "there is no watcher")
+        return Stream(streams, self._items[entry.name])
+
+    def fence(self, timeout_sec: float) -> FenceResult:
+        """Make sure that everything up to now was judged; never raises."""
+        return self._watch.fence(timeout_sec)
+
+    def stop(self) -> None:
+        """End the watcher; never raises."""
+        self._watch.stop(5.0)
+
+    def _run(self) -> None:
+        assignment = self._watch.start(START_TIMEOUT_SEC)
+        for entry in self._entries:
+            streams = assignment.watched.get(entry.name)
+            why = assignment.sampled.get(entry.name, "")
+            mode: CoverageMode = "sampled" if streams is None else "watched"
+            self._sink.record(Subscribed("post_run", entry.name, mode, streams or (), why))
+        self._assignment = assignment
+        self._ready.set()

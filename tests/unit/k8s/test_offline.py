@@ -1,0 +1,105 @@
+"""What manifests show without a server."""
+
+from __future__ import annotations
+
+import pytest
+
+from devops_bench.core.json import JsonObject
+from devops_bench.k8s.offline import ManifestView, same_kind
+from devops_bench.k8s.view import Matched, ResourceQuery, Unreadable
+
+
+def obj(kind: str, name: str, api_version: str = "v1", **metadata: object) -> JsonObject:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name, **metadata},  # type: ignore[dict-item]
+    }
+
+
+VIEW = ManifestView(
+    [
+        obj("Deployment", "web", "apps/v1", namespace="shop", labels={"app": "web"}),
+        obj("Deployment", "db", "apps/v1", namespace="shop"),
+        obj("Pod", "p"),
+        obj("Namespace", "shop"),
+        obj("Gizmo", "g", "example.com/v1", namespace="shop"),
+        obj("Policy", "p", "example.com/v1"),
+        obj("Deployment", "other", "example.com/v1", namespace="shop"),
+        {
+            **obj("CustomResourceDefinition", "foos.example.org", "apiextensions.k8s.io/v1"),
+            "spec": {
+                "group": "example.org",
+                "scope": "Cluster",
+                "names": {"kind": "Foo", "plural": "foozes", "shortNames": ["fz"]},
+                "versions": [{"name": "v1"}],
+            },
+        },
+        obj("Foo", "f", "example.org/v1"),
+    ],
+    "objects.yaml",
+)
+
+
+def names(query: ResourceQuery) -> list[str]:
+    reading = VIEW.view([query], 1.0).read(query)
+    assert isinstance(reading, Matched), reading
+    return [f"{found.namespace}/{found.name}" for found in reading.objects]
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "deployments", "deploy", "deployments.apps"])
+def test_built_in_kinds_are_found_by_every_name(kind: str) -> None:
+    assert names(ResourceQuery(kind, "shop")) == ["shop/db", "shop/web"]
+
+
+def test_names_selectors_and_namespaces_select() -> None:
+    assert names(ResourceQuery("deploy", "shop", name="web")) == ["shop/web"]
+    assert names(ResourceQuery("deploy", "shop", selector="app=web")) == ["shop/web"]
+    assert names(ResourceQuery("deploy", "elsewhere")) == []
+    assert names(ResourceQuery("deploy", None, name="db")) == ["shop/db"]
+
+
+def test_an_object_without_a_namespace_is_in_the_default_one() -> None:
+    assert names(ResourceQuery("pods", "default")) == ["default/p"]
+
+
+def test_of_a_cluster_scoped_kind_the_namespace_means_nothing() -> None:
+    assert names(ResourceQuery("ns", "default", name="shop")) == ["/shop"]
+
+
+@pytest.mark.parametrize("kind", ["Gizmo", "gizmos", "gizmo", "gizmos.example.com"])
+def test_kinds_of_the_objects_themselves_are_found(kind: str) -> None:
+    assert names(ResourceQuery(kind, "shop")) == ["shop/g"]
+
+
+@pytest.mark.parametrize("kind", ["policies", "Policy"])
+def test_plurals_are_guessed_as_kubectl_does(kind: str) -> None:
+    assert names(ResourceQuery(kind, "default")) == ["default/p"]
+
+
+@pytest.mark.parametrize("kind", ["Foo", "foozes", "fz"])
+def test_a_definition_says_what_its_kind_is_called(kind: str) -> None:
+    assert names(ResourceQuery(kind, "default")) == ["/f"]
+
+
+def test_a_kind_without_objects_is_empty_only_when_it_is_known() -> None:
+    assert names(ResourceQuery("services", "shop")) == []
+    unknown = ResourceQuery("widgets", "shop")
+    reading = VIEW.view([unknown], 1.0).read(unknown)
+    assert isinstance(reading, Unreadable)
+    assert "'widgets'" in reading.reason
+    assert "objects.yaml" in reading.reason
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ("Deployment", "deployments.apps", True),
+        ("po", "Pod", True),
+        ("Gizmo", "gizmo", True),
+        ("Gizmo", "gizmos", False),
+        ("pods", "services", False),
+    ],
+)
+def test_words_for_the_same_kind(left: str, right: str, same: bool) -> None:
+    assert same_kind(left, right) is same
