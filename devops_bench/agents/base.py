@@ -87,7 +87,7 @@ class AgentResult:
         final_text: Its last words, at most :data:`MAX_FINAL_TEXT` characters are kept.
         usage: What it used, ``None`` when nobody knows.
         transcript: Where a transcript of its own is; ``None`` when it wrote to that of the turn.
-        sandbox: In which it ran; ``None`` when it ran nothing, or outside of any.
+        sandbox: In which it ran; ``None`` counts as outside of any.
     """
 
     status: AgentStatus

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 # Imported because importing them registers them.
-from devops_bench.agents import command, none, noop, oracle, script  # noqa: F401
+from devops_bench.agents import command, human, none, noop, oracle, script  # noqa: F401
 from devops_bench.agents.base import AGENTS, Agent
+from devops_bench.agents.llm import agent as _llm  # noqa: F401
 from devops_bench.agents.options import AgentClass, AgentOptions, refuse_arguments
 from devops_bench.agents.presets import agent as _presets  # noqa: F401
 

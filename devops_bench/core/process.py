@@ -289,6 +289,7 @@ class _Run:
             "cwd": str(program.cwd),
             "grace_sec": program.grace_sec,
             "kill_timeout_sec": program.kill_timeout_sec,
+            "terminal": program.terminal is not None,
         }
         data = memoryview(json.dumps(order).encode() + b"\n")
         with contextlib.suppress(BrokenPipeError):  # it died: watch() finds no report and says so

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 UNSANDBOXED = "unsandboxed"
 """The state of an agent that ran as this process may."""
 
+NOTHING_RAN = "no program ran"
+"""The state of an agent that starts nothing, so that there is nothing to confine."""
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxReport:
     """In what an agent ran.
 
     Attributes:
-        state: ``bwrap``, ``docker``, or :data:`UNSANDBOXED`.
+        state: ``bwrap``, ``docker``, :data:`UNSANDBOXED` or :data:`NOTHING_RAN`.
         reachable: ``HOST:PORT`` of what it could reach; empty without a sandbox, where that is
             not known.
         connections: How often it connected to each of ``reachable``.
