@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
@@ -15,6 +15,9 @@ import typer.core
 from devops_bench.cli.logs import LoggingCommand
 from devops_bench.cli.words import split_agent_words
 from devops_bench.core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from devops_bench.agents.sandbox.options import SandboxOptions
 
 _WORDS = "devops_bench.cli.run.words"
 _OWN_OF_THE_AGENT = frozenset({"HOME", "KUBECONFIG", "TMPDIR"})
@@ -32,6 +35,14 @@ class Output(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+class Sandbox(StrEnum):
+    """What keeps an agent from seeing and reaching what is not its business."""
+
+    NONE = "none"
+    BWRAP = "bwrap"
+    DOCKER = "docker"
 
 
 class RunCommand(LoggingCommand):
@@ -58,7 +69,8 @@ AgentOption = Annotated[
         "--agent",
         metavar="AGENT",
         help="Who gets the turn: oracle (the spec's control), noop (does nothing), none (no turn:"
-        " judge what is there), script FILE, or command -- PROGRAM ARGUMENTS.",
+        " judge what is there), script FILE, command -- PROGRAM ARGUMENTS, llm -- --model MODEL,"
+        " human, or a coding CLI: claude-code, codex, gemini-cli, opencode.",
     ),
 ]
 ProviderOption = Annotated[
@@ -93,6 +105,37 @@ AgentEnvOption = Annotated[
         "--agent-env", metavar="NAME", help="Pass this variable on to the agent. Repeatable."
     ),
 ]
+SandboxOption = Annotated[
+    Sandbox, typer.Option(help="Run the agent in a sandbox; docker needs --sandbox-image.")
+]
+AllowHostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="HOST[:PORT]",
+        help="Let the agent reach this from its sandbox, besides the API server. Repeatable.",
+    ),
+]
+SandboxReadOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--sandbox-read",
+        metavar="PATH",
+        help="Let the agent read this file or folder in its sandbox. Repeatable.",
+    ),
+]
+SandboxImageOption = Annotated[
+    str | None,
+    typer.Option("--sandbox-image", metavar="IMAGE", help="The image for --sandbox docker."),
+]
+PricesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prices",
+        metavar="IN,OUT[,CACHED]",
+        help="US dollars per million tokens, to say what a turn cost.",
+    ),
+]
 ResultsOption = Annotated[
     Path, typer.Option("--results-dir", metavar="FOLDER", help="Where the run's folder is made.")
 ]
@@ -122,6 +165,11 @@ def run(
     var: VarOption = None,
     timeout: TimeoutOption = None,
     agent_env: AgentEnvOption = None,
+    sandbox: SandboxOption = Sandbox.NONE,
+    allow_host: AllowHostOption = None,
+    sandbox_read: SandboxReadOption = None,
+    sandbox_image: SandboxImageOption = None,
+    prices: PricesOption = None,
     results_dir: ResultsOption = Path("results"),
     output: OutputOption = Output.TEXT,
     keep: KeepOption = False,
@@ -152,12 +200,46 @@ def run(
         variables=parse_variables(var or ()),
         timeout_sec=timeout,
         agent_environment=chosen_environment(agent_env or ()),
+        sandbox=sandbox_options(sandbox, allow_host or (), sandbox_read or (), image=sandbox_image),
+        prices=prices,
         results_dir=results_dir,
         as_json=output is Output.JSON,
         keep=keep,
         allow_invalid_entries=allow_invalid_entries,
     )
     raise typer.Exit(execute(request))
+
+
+def sandbox_options(
+    sandbox: Sandbox, hosts: Iterable[str], paths: Iterable[Path], *, image: str | None
+) -> SandboxOptions | None:
+    """Return the sandbox that was asked for, ``None`` for none.
+
+    Raises:
+        InvalidInputError: A host is none, a path does not exist, or there is no sandbox that the
+            other options could be for.
+    """
+    from devops_bench.agents.sandbox.options import SandboxOptions, parse_endpoint  # not for --help
+
+    allowed = tuple(parse_endpoint(host) for host in hosts)
+    readable = tuple(path.expanduser().absolute() for path in paths)
+    if sandbox is Sandbox.NONE:
+        if allowed or readable or image is not None:
+            raise InvalidInputError(
+                "--allow-host, --sandbox-read and --sandbox-image are for a sandbox: "
+                "give --sandbox bwrap or --sandbox docker"
+            )
+        return None
+    for path in readable:
+        if not path.exists():
+            raise InvalidInputError(f"--sandbox-read {path} does not exist")
+    if sandbox is Sandbox.DOCKER:
+        if image is None:
+            raise InvalidInputError("--sandbox docker needs --sandbox-image IMAGE")
+        return SandboxOptions("docker", allowed, readable, image=image)
+    if image is not None:
+        raise InvalidInputError("--sandbox-image is for --sandbox docker")
+    return SandboxOptions("bwrap", allowed, readable)
 
 
 def parse_variables(values: Iterable[str]) -> dict[str, str]:
