@@ -96,9 +96,9 @@ class CliAgent:
             return outcome, f"it said: {text}" if text else f"it said that it was {outcome}"
         if ended.status is not AgentStatus.COMPLETED:
             return self._preset.exit_codes.get(ended.exit_code or 0, ended.status), ""
+        if not reader.lines:
+            return AgentStatus.EMPTY, "it printed nothing"
         if outcome is None and not reader.events:
-            if not reader.strange_lines:
-                return AgentStatus.EMPTY, "it printed nothing"
             return AgentStatus.FAILED, "nothing of what it printed is in the format of its preset"
         if outcome is None:
             return AgentStatus.FAILED, "its output ended before it said how it ended"

@@ -45,7 +45,10 @@ class Matches(_Strict):
     @field_validator("matches")
     @classmethod
     def _compiles(cls, value: str) -> str:
-        re.compile(value)
+        try:
+            re.compile(value)
+        except re.error as exc:
+            raise ValueError(f"no regular expression: {exc}") from exc
         return value
 
 

@@ -29,7 +29,7 @@ class OutputReader:
         outcome: How it said that it ended, ``None`` when it did not.
         outcome_text: What it said about that.
         events: How many events a rule was for.
-        strange_lines: How many lines were no JSON object.
+        lines: How many lines there were.
     """
 
     def __init__(
@@ -45,18 +45,18 @@ class OutputReader:
         self.outcome: AgentStatus | None = None
         self.outcome_text = ""
         self.events = 0
-        self.strange_lines = 0
+        self.lines = 0
 
     def line(self, text: str) -> None:
         """Read one line; never raises."""
         if not text.strip():
             return
+        self.lines += 1
         try:
             event: JsonValue = json.loads(text)
         except (ValueError, RecursionError):
             event = None
         if not isinstance(event, dict):
-            self.strange_lines += 1
             self._transcript.output("stdout", text)
             return
         self._event(event)
