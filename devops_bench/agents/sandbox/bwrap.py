@@ -103,6 +103,7 @@ def bwrap_options(layout: Layout) -> list[str]:
         options += ("--ro-bind", str(folder), str(BIN / str(number)))
     options += ("--bind", str(layout.home), str(HOME), "--bind", str(layout.work_dir))
     options += (str(WORK_DIR), "--chdir", str(WORK_DIR))
+    options += ("--remount-ro", "/")
     return options
 
 
