@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import converge, hold, loading, startup, turn, watching
+from bench import agentturn, converge, hold, loading, startup, turn, watching
 from bench.figures import Figure, machine, table
 
 MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
@@ -15,6 +15,7 @@ MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
     "hold": hold.measure,
     "watching": watching.measure,
     "turn": turn.measure,
+    "agentturn": agentturn.measure,
 }
 
 

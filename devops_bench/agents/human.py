@@ -95,8 +95,9 @@ def _terminal_of_its_own(outside: int, turn: AgentTurn) -> Iterator[int]:
         target=_copy, args=(outside, ours, stop, said), name="terminal", daemon=True
     )
     try:
+        # What was typed already is for the shell: it is not flushed.
+        tty.setraw(outside, termios.TCSADRAIN)
         _greet(outside, turn)
-        tty.setraw(outside)
         copier.start()
         yield theirs
     finally:
@@ -117,7 +118,7 @@ def _greet(outside: int, turn: AgentTurn) -> None:
         f"This shell has {turn.timeout_sec:g} s; leave it (exit) when you are done. "
         "kubectl is set up.\n\n"
     )
-    _write(outside, text.encode())
+    _write(outside, text.replace("\n", "\r\n").encode())
 
 
 def _copy(outside: int, ours: int, stop: int, said: LineReader) -> None:

@@ -192,7 +192,8 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
         elapsed_sec=result.elapsed_sec,
         exit_code=result.exit_code,
         reason=_reason(result, turn.timeout_sec),
-        leftover_processes=result.leftovers,
+        # In a sandbox the kernel ends them with the first one, and nobody counts.
+        leftover_processes=result.leftovers if session is None else None,
         sandbox=None if session is None else session.report(),
     )
 

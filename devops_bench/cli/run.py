@@ -17,7 +17,7 @@ from devops_bench.cli.words import split_agent_words
 from devops_bench.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from devops_bench.agents.sandbox.options import SandboxOptions
+    from devops_bench.agents.sandbox.options import SandboxKind, SandboxOptions
 
 _WORDS = "devops_bench.cli.run.words"
 _OWN_OF_THE_AGENT = frozenset({"HOME", "KUBECONFIG", "TMPDIR"})
@@ -106,7 +106,7 @@ AgentEnvOption = Annotated[
     ),
 ]
 SandboxOption = Annotated[
-    Sandbox, typer.Option(help="Run the agent in a sandbox; docker needs --sandbox-image.")
+    Sandbox, typer.Option(help="Run the agent in a sandbox; see doctor for what there is.")
 ]
 AllowHostOption = Annotated[
     list[str] | None,
@@ -123,10 +123,6 @@ SandboxReadOption = Annotated[
         metavar="PATH",
         help="Let the agent read this file or folder in its sandbox. Repeatable.",
     ),
-]
-SandboxImageOption = Annotated[
-    str | None,
-    typer.Option("--sandbox-image", metavar="IMAGE", help="The image for --sandbox docker."),
 ]
 PricesOption = Annotated[
     str | None,
@@ -168,7 +164,6 @@ def run(
     sandbox: SandboxOption = Sandbox.NONE,
     allow_host: AllowHostOption = None,
     sandbox_read: SandboxReadOption = None,
-    sandbox_image: SandboxImageOption = None,
     prices: PricesOption = None,
     results_dir: ResultsOption = Path("results"),
     output: OutputOption = Output.TEXT,
@@ -200,7 +195,7 @@ def run(
         variables=parse_variables(var or ()),
         timeout_sec=timeout,
         agent_environment=chosen_environment(agent_env or ()),
-        sandbox=sandbox_options(sandbox, allow_host or (), sandbox_read or (), image=sandbox_image),
+        sandbox=sandbox_options(sandbox, allow_host or (), sandbox_read or ()),
         prices=prices,
         results_dir=results_dir,
         as_json=output is Output.JSON,
@@ -211,7 +206,7 @@ def run(
 
 
 def sandbox_options(
-    sandbox: Sandbox, hosts: Iterable[str], paths: Iterable[Path], *, image: str | None
+    sandbox: Sandbox, hosts: Iterable[str], paths: Iterable[Path]
 ) -> SandboxOptions | None:
     """Return the sandbox that was asked for, ``None`` for none.
 
@@ -224,22 +219,16 @@ def sandbox_options(
     allowed = tuple(parse_endpoint(host) for host in hosts)
     readable = tuple(path.expanduser().absolute() for path in paths)
     if sandbox is Sandbox.NONE:
-        if allowed or readable or image is not None:
+        if allowed or readable:
             raise InvalidInputError(
-                "--allow-host, --sandbox-read and --sandbox-image are for a sandbox: "
-                "give --sandbox bwrap or --sandbox docker"
+                "--allow-host and --sandbox-read are for a sandbox: give --sandbox bwrap"
             )
         return None
     for path in readable:
         if not path.exists():
             raise InvalidInputError(f"--sandbox-read {path} does not exist")
-    if sandbox is Sandbox.DOCKER:
-        if image is None:
-            raise InvalidInputError("--sandbox docker needs --sandbox-image IMAGE")
-        return SandboxOptions("docker", allowed, readable, image=image)
-    if image is not None:
-        raise InvalidInputError("--sandbox-image is for --sandbox docker")
-    return SandboxOptions("bwrap", allowed, readable)
+    kind: SandboxKind = "docker" if sandbox is Sandbox.DOCKER else "bwrap"
+    return SandboxOptions(kind, allowed, readable)
 
 
 def parse_variables(values: Iterable[str]) -> dict[str, str]:

@@ -135,9 +135,7 @@ def _sandbox(run: TaskRun, options: TurnOptions) -> SandboxOptions | None:
     if asked is None:
         return None
     hidden = (*asked.hidden, run.task.source.absolute().parent, run.folder.parent)
-    return SandboxOptions(
-        asked.kind, asked.allowed, asked.readable, hidden=hidden, image=asked.image
-    )
+    return SandboxOptions(asked.kind, asked.allowed, asked.readable, hidden)
 
 
 def _stopped_by(exc: BaseException, elapsed_sec: float) -> AgentResult:

@@ -157,6 +157,8 @@ def open_session(
     Raises:
         AgentError: The sandbox cannot be had, or the kubeconfig cannot be read.
     """
+    if options.kind != "bwrap":
+        raise AgentError(f"there is no sandbox with {options.kind}")
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise AgentError(

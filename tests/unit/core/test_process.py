@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.core import process
-from devops_bench.core.marking import MARKER_VARIABLE
 from devops_bench.core.errors import SupervisionError
+from devops_bench.core.marking import MARKER_VARIABLE
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
 
 
