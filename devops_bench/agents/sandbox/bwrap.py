@@ -45,6 +45,7 @@ class Layout:
         work_dir: Its working folder.
         etc: A folder with ``hosts``, ``passwd``, ``group`` and ``nsswitch.conf``.
         path_prefix: Folders of programs that are first on its ``PATH``.
+        kubectl: Its kubectl, where no folder that it has holds one.
         readable: What it may read besides, at the path that it has; absolute.
         hidden: Folders of ours that do not exist for it even if they are below what it sees.
     """
@@ -55,12 +56,15 @@ class Layout:
     path_prefix: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+    kubectl: Path | None = None
     _moved: dict[Path, Path] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._moved.update({self.home: HOME, self.work_dir: WORK_DIR})
         for number, folder in enumerate(self.path_prefix):
             self._moved[folder] = BIN / str(number)
+        if self.kubectl is not None:
+            self._moved[self.kubectl] = BIN / "own" / "kubectl"
 
     def inside(self, path: Path) -> Path:
         """Return where a path of ours is in the sandbox; itself when it was not moved."""
@@ -101,6 +105,8 @@ def bwrap_options(layout: Layout) -> list[str]:
             options += ("--tmpfs", str(folder))
     for number, folder in enumerate(layout.path_prefix):
         options += ("--ro-bind", str(folder), str(BIN / str(number)))
+    if layout.kubectl is not None:
+        options += ("--ro-bind", str(layout.kubectl), str(BIN / "own" / "kubectl"))
     options += ("--bind", str(layout.home), str(HOME), "--bind", str(layout.work_dir))
     options += (str(WORK_DIR), "--chdir", str(WORK_DIR))
     options += ("--remount-ro", "/")

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from devops_bench.agents.sandbox import jail
@@ -79,7 +79,10 @@ class SandboxSession:
             if name in moved:
                 moved[name] = self.layout.inside_word(moved[name])
         folders = visible_folders(self.layout, env.get("PATH") or os.defpath)
-        moved["PATH"] = os.pathsep.join(str(self.layout.inside(folder)) for folder in folders)
+        there = [str(self.layout.inside(folder)) for folder in folders]
+        if self.layout.kubectl is not None:
+            there.insert(0, str(self.layout.inside(self.layout.kubectl).parent))
+        moved["PATH"] = os.pathsep.join(there)
         program = self._program(argv[0], folders, env)
         words = [self.layout.inside_word(word) for word in argv[1:]]
         self._started += 1
@@ -124,6 +127,8 @@ class SandboxSession:
 
     def _program(self, name: str, folders: Sequence[Path], env: Mapping[str, str]) -> str:
         """Return the program's path in the sandbox, or refuse what is not there."""
+        if name == "kubectl" and self.layout.kubectl is not None:
+            return str(self.layout.inside(self.layout.kubectl))
         found = shutil.which(name, path=os.pathsep.join(map(str, folders)))
         if found is not None and is_visible(self.layout, Path(found)):
             return str(self.layout.inside(Path(found)))
@@ -180,4 +185,9 @@ def open_session(
             readable=tuple(dict.fromkeys((*options.readable, *reads))),
             hidden=options.hidden,
         )
+        # The kubectl that it would have without a sandbox comes along, alone.
+        path = [*map(str, path_prefix), os.environ.get("PATH") or os.defpath]
+        kubectl = shutil.which("kubectl", path=os.pathsep.join(path))
+        if kubectl is not None and not is_visible(layout, Path(kubectl)):
+            layout = replace(layout, kubectl=Path(kubectl).resolve())
         yield SandboxSession(options, layout, doors, bwrap, state_dir)

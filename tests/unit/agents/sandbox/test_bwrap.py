@@ -77,6 +77,17 @@ class TestSight:
         assert result.sandbox is not None
         assert result.sandbox.state == "bwrap"
 
+    def test_a_kubectl_of_the_users_comes_along_and_nothing_beside_it(
+        self, sandboxed: MakeTurn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "mine").mkdir()
+        (tmp_path / "mine" / "secret").write_text("x")
+        (tmp_path / "mine" / "kubectl").write_text("#!/bin/sh\necho of the user\n")
+        (tmp_path / "mine" / "kubectl").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'mine'}:/usr/bin:/bin")
+        _, said = run(sandboxed(kubeconfig=None), "kubectl; ls /agent/bin/own")
+        assert said == "of the user\nkubectl\n"
+
     def test_nothing_but_its_folders_can_be_written(self, sandboxed: MakeTurn) -> None:
         turn = sandboxed(kubeconfig=None)
         _, said = run(
