@@ -24,6 +24,7 @@ from devops_bench.evalharness.sampler import HOLD_SAMPLE_TIMEOUT_SEC, EntryRunne
 from devops_bench.evalharness.soak import Soak, SoakContext
 from devops_bench.evalharness.watching import WatchFactory
 from devops_bench.results.evidence.records import EvidenceSink, Marked, NullSink, Sampled
+from devops_bench.verification.combinators import own_timeout_sec_of
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
@@ -112,12 +113,12 @@ class PostRun:
         deadline = began + self._total
         last = self._of("objective", "assert")
         reserve = min(_RESERVE_MAX_SEC, self._total * _RESERVE_SHARE) if last else 0.0
-        timeout = min(verification_timeout_sec(), self._total - reserve)
+        room = self._total - reserve
         converging = self._of("objective", "converge") + self._of("safeguard", "converge")
         self._sink.record(Marked("post_run_begin", began))
         self._feeds.start()
         at_once = [
-            self._judging(entry, began, timeout)
+            self._judging(entry, began, min(_timeout_sec(entry), room))
             for entry in self._of("safeguard", "assert") + converging
         ]
         at_once += [
@@ -129,7 +130,7 @@ class PostRun:
             now = self._clock.monotonic()
             working |= self._start(
                 [
-                    self._judging(entry, now, min(verification_timeout_sec(), deadline - now))
+                    self._judging(entry, now, min(_timeout_sec(entry), deadline - now))
                     for entry in last
                 ]
             )
@@ -262,6 +263,11 @@ def _window(entry: VerificationEntry) -> float:
     if entry.hold_window_sec is None:
         raise ValueError(f"the objective {entry.name!r} in hold mode has no hold_window_sec")
     return entry.hold_window_sec
+
+
+def _timeout_sec(entry: VerificationEntry) -> float:
+    """Return the bound of an entry: the usual one, or what its probes ask for."""
+    return max(verification_timeout_sec(), own_timeout_sec_of(entry.check))
 
 
 def _is_soak(entry: VerificationEntry) -> bool:

@@ -228,7 +228,8 @@ class TestMcp:
             result = talk(server, *words)
         assert result.status is AgentStatus.COMPLETED, result.reason
         (came,) = records(tmp_path, "tool_result")
-        assert str(came["text"]).startswith(f"hello {tmp_path / 'work'} ours {tmp_path}/work-home-")
+        assert str(came["text"]).startswith(f"hello {tmp_path / 'work'} ours /")
+        assert str(came["text"]).endswith("/.kube/config")
 
     def test_a_server_that_does_not_start_fails_the_turn(
         self, talk: Callable[..., AgentResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
