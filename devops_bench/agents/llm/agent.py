@@ -22,14 +22,14 @@ class LlmAgent:
     name = "llm"
 
     @classmethod
-    def for_task(cls, task: Task, options: AgentOptions) -> Agent:  # noqa: ARG003
+    def for_task(cls, task: Task, options: AgentOptions) -> Agent:
         """Return the agent; everything that can be wrong before a request is found here.
 
         Raises:
             InvalidInputError: The extra is not installed, the words are wrong, or there is no such
                 model or no key for it.
         """
-        chosen = parse_llm_options(options.arguments, options.base_dir)
+        chosen = parse_llm_options(options.arguments, options.base_dir, task.mcp_servers)
         try:
             from devops_bench.agents.llm.loop import ModelAgent, make_model  # half a second or more
         except ImportError as exc:

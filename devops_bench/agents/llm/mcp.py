@@ -8,10 +8,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from devops_bench.agents.base import AgentTurn
-from devops_bench.agents.llm.options import McpServer
 from devops_bench.agents.llm.tools import Workbench
 from devops_bench.agents.sandbox.session import Launch, SandboxSession
 from devops_bench.core.marking import MARKER_VARIABLE, end_marked
+from devops_bench.tasks.model import McpServer
 
 if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
@@ -76,7 +76,10 @@ class McpTools:
         for name, server in self._servers.items():
             if server.url is not None:
                 toolset: MCPToolset[object] = MCPToolset(
-                    server.url, id=name, headers=server.headers, init_timeout=_INIT_TIMEOUT_SEC
+                    server.url,
+                    id=name,
+                    headers=dict(server.headers),
+                    init_timeout=_INIT_TIMEOUT_SEC,
                 )
             else:
                 argv, env = self._command(server)

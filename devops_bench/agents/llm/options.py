@@ -14,33 +14,24 @@ from typing import NoReturn
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from devops_bench.core.errors import InvalidInputError
+from devops_bench.tasks.model import McpServer
 
 DEFAULT_STEPS = 100
 DEFAULT_REQUEST_TIMEOUT_SEC = 300.0
 DEFAULT_TOOL_TIMEOUT_SEC = 120.0
 
 
-class McpServer(BaseModel):
-    """One server of a file of MCP servers, in the shape that most clients share.
-
-    Attributes:
-        command: The program of a server on standard input and output.
-        args: Its arguments.
-        env: Variables that it gets besides those of the agent.
-        url: The address of a server over HTTP.
-        headers: Headers of the requests to it.
-    """
-
+class _McpEntry(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     command: str | None = None
-    args: list[str] = Field(default_factory=list)
+    args: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
     url: str | None = None
     headers: dict[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> McpServer:
+    def _one_of_both(self) -> _McpEntry:
         if (self.command is None) == (self.url is None):
             raise ValueError("a server has either a command or a url")
         return self
@@ -49,7 +40,7 @@ class McpServer(BaseModel):
 class _McpFile(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    servers: dict[str, McpServer] = Field(alias="mcpServers")
+    servers: dict[str, _McpEntry] = Field(alias="mcpServers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +73,21 @@ class LlmOptions:
     mcp_servers: Mapping[str, McpServer] = field(default_factory=dict)
 
 
-def parse_llm_options(words: Sequence[str], base_dir: Path) -> LlmOptions:
+def parse_llm_options(
+    words: Sequence[str], base_dir: Path, of_the_task: Mapping[str, McpServer] | None = None
+) -> LlmOptions:
     """Return the options of the words after ``--``.
 
     Args:
         words: The words.
         base_dir: What a relative path of the user is relative to.
+        of_the_task: MCP servers that the task brings.
 
     Raises:
         InvalidInputError: One is not known or has no such value, or an MCP file cannot be read.
     """
     found = _parser().parse_args(list(words))
-    servers: dict[str, McpServer] = {}
+    servers: dict[str, McpServer] = dict(of_the_task or {})
     for name in found.mcp:
         for key, server in read_mcp_file(base_dir / Path(name).expanduser()).items():
             if key in servers:
@@ -126,11 +120,12 @@ def read_mcp_file(file: Path) -> dict[str, McpServer]:
         why = exc.errors()[0]["msg"] if isinstance(exc, ValidationError) else str(exc)
         raise InvalidInputError(f"{file} is no file of MCP servers: {why}") from exc
     return {
-        name: server.model_copy(
-            update={
-                "env": {key: _expanded(value, file) for key, value in server.env.items()},
-                "headers": {key: _expanded(value, file) for key, value in server.headers.items()},
-            }
+        name: McpServer(
+            server.command,
+            server.args,
+            {key: _expanded(value, file) for key, value in server.env.items()},
+            server.url,
+            {key: _expanded(value, file) for key, value in server.headers.items()},
         )
         for name, server in servers.items()
     }

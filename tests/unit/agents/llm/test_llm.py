@@ -20,7 +20,7 @@ from devops_bench.agents.usage import Prices, Usage
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.files import read_log
 from devops_bench.core.json import JsonObject
-from devops_bench.tasks.model import Task
+from devops_bench.tasks.model import McpServer, Task
 
 from .server import Server, Step, serving
 
@@ -230,6 +230,18 @@ class TestMcp:
         (came,) = records(tmp_path, "tool_result")
         assert str(came["text"]).startswith(f"hello {tmp_path / 'work'} ours /")
         assert str(came["text"]).endswith("/.kube/config")
+
+    def test_a_server_of_the_spec_is_there_too(
+        self, make_turn: MakeTurn, make_task: MakeTask, tmp_path: Path
+    ) -> None:
+        own = McpServer(sys.executable, (str(MCP_SERVER),), {"MINE": "of the spec"})
+        transcript = Transcript(tmp_path / "transcript.jsonl")
+        with serving(calling("spec_where", word="hi"), DONE) as server:
+            words = ("--model", "local", "--base-url", server.url)
+            agent = make_agent("llm", AgentOptions(words))(make_task(mcp_servers={"spec": own}))
+            agent.run(make_turn(transcript=transcript))
+        (came,) = records(tmp_path, "tool_result")
+        assert f"hi {tmp_path / 'work'} of the spec" in str(came["text"])
 
     def test_a_server_that_does_not_start_fails_the_turn(
         self, talk: Callable[..., AgentResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
