@@ -105,7 +105,7 @@ def execute(request: RunRequest) -> int:
         factory(task)  # what is wrong with the agent is found here, before anything is touched
     provider = choice.provider()
     writer = ResultWriter(request.results_dir, run_id)
-    progress = Progress(stream, tasks=len(loaded.tasks))
+    progress = Progress(stream, tasks=len(loaded.tasks), quiet_turns=request.agent == "human")
     say.to = progress.line
     progress.line(f"cluster: {provider.name} ({printable(provider.why)})")
     _warn(request, loaded)
