@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import converge, hold, linting, loading, startup, turn, verify_protocol, watching
+from bench import (
+    agentturn,
+    converge,
+    hold,
+    linting,
+    loading,
+    startup,
+    turn,
+    verify_protocol,
+    watching,
+)
 from bench.figures import Figure, machine, table
 
 MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
@@ -17,6 +27,7 @@ MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
     "verify_protocol": verify_protocol.measure,
     "watching": watching.measure,
     "turn": turn.measure,
+    "agentturn": agentturn.measure,
 }
 
 

@@ -9,20 +9,35 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from devops_bench.agents.sandbox.options import SandboxOptions
+from devops_bench.agents.sandbox.report import SandboxReport
+from devops_bench.agents.transcript import Transcript
+from devops_bench.agents.usage import Usage
 from devops_bench.core.registry import Registry
+
+MAX_FINAL_TEXT = 16 * 1024
+"""Characters of an agent's last words that are kept in its result."""
 
 
 class AgentStatus(StrEnum):
     """How the agent's turn ended; none of them says that the task was achieved."""
 
     COMPLETED = "completed"
-    """It ended by itself with exit code 0."""
+    """It ended by itself, a program with exit code 0, and said nothing else about its end."""
     FAILED = "failed"
-    """It ended by itself with another exit code, or by a signal that was not ours."""
+    """It crashed: another exit code, a signal that was not ours, an error of its model or tools."""
     TIMED_OUT = "timed_out"
     """It was ended at the deadline of its turn."""
     CANCELLED = "cancelled"
     """It was ended because the run was interrupted."""
+    REFUSED = "refused"
+    """It, or its model, declined the task."""
+    RATE_LIMITED = "rate_limited"
+    """Its model's API took no more requests: a rate limit, a quota, an overload."""
+    EMPTY = "empty"
+    """It ended by itself and its answer is empty, although agents of its kind give one."""
+    LIMIT_REACHED = "limit_reached"
+    """It was ended at its own limit of steps or tokens."""
     LOST = "lost"
     """Nobody saw it end: what watched over it was killed, so processes of it may still run. Nothing
     that is judged afterwards can be trusted, the task is an error."""
@@ -41,6 +56,9 @@ class AgentTurn:
         cancel: Set when the turn must end at once.
         environment: Variables to pass besides the allow-list.
         path_prefix: Folders to put first on ``PATH`` (the plane's kubectl).
+        transcript: Where what it says and does is written while it happens; the harness writes the
+            prompt and the end.
+        sandbox: What it may see and reach; ``None`` for everything that this process may.
     """
 
     prompt: str
@@ -51,6 +69,8 @@ class AgentTurn:
     cancel: threading.Event
     environment: Mapping[str, str] = field(default_factory=dict)
     path_prefix: tuple[Path, ...] = ()
+    transcript: Transcript = field(default_factory=Transcript)
+    sandbox: SandboxOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +82,23 @@ class AgentResult:
         elapsed_sec: Seconds from start to end, ≥ 0.
         exit_code: The exit code, negative for a signal, ``None`` when no process ran.
         reason: One sentence for the reader.
-        leftover_processes: How many processes it left behind and that were ended for it.
+        leftover_processes: How many processes it left behind and that were ended for it; ``None``
+            where that could not be looked at.
+        final_text: Its last words, at most :data:`MAX_FINAL_TEXT` characters are kept.
+        usage: What it used, ``None`` when nobody knows.
+        transcript: Where a transcript of its own is; ``None`` when it wrote to that of the turn.
+        sandbox: In which it ran; ``None`` counts as outside of any.
     """
 
     status: AgentStatus
     elapsed_sec: float
     exit_code: int | None = None
     reason: str = ""
-    leftover_processes: int = 0
+    leftover_processes: int | None = 0
+    final_text: str = ""
+    usage: Usage | None = None
+    transcript: Path | None = None
+    sandbox: SandboxReport | None = None
 
 
 class Agent(Protocol):

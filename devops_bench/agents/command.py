@@ -48,7 +48,7 @@ class CommandAgent:
                 "--agent command needs the command to run: --agent command -- my-agent --flag"
             )
         command, *arguments = options.arguments
-        return cls((_located(command, options), *arguments))
+        return cls((located(command, options), *arguments))
 
     def run(self, turn: AgentTurn) -> AgentResult:
         """Run the command for the turn.
@@ -64,11 +64,20 @@ class CommandAgent:
                 turn,
                 home,
                 stdin=None if in_arguments else turn.prompt.encode(),
+                reads=(Path(command),) if os.sep in command else (),
             )
 
 
-def _located(command: str, options: AgentOptions) -> str:
-    """Return the command so that it is found from another folder too."""
+def located(command: str, options: AgentOptions) -> str:
+    """Return the command so that it is found from another folder too.
+
+    Args:
+        command: A name, or a path; a relative one is relative to ``options.base_dir``.
+        options: What the user said.
+
+    Raises:
+        InvalidInputError: It is not found, or not executable.
+    """
     if os.sep in command:
         file = options.base_dir / Path(command).expanduser()
         if not file.is_file():

@@ -75,7 +75,10 @@ class ControlAgent:
                 argv = script_argv(file)
             else:
                 argv = ["bash", "-euo", "pipefail", str(file)]
-            return run_agent_program(argv, turn, home, extra_env=environment)
+            # A control may read what lies beside its script; it is no agent that must not see it.
+            scripts = [one.script for one in (oracle, self._does) if one is not None]
+            reads = tuple(file.absolute().parent for file in scripts if file is not None)
+            return run_agent_program(argv, turn, home, extra_env=environment, reads=reads)
 
 
 def _file_of(does: ControlScript, new: Path) -> Path:

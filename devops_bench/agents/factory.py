@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 # Imported because importing them registers them.
-from devops_bench.agents import command, control, none, noop, script  # noqa: F401
+from devops_bench.agents import command, control, human, none, noop, script  # noqa: F401
 from devops_bench.agents.base import AGENTS, Agent
+from devops_bench.agents.llm import agent as _llm  # noqa: F401
 from devops_bench.agents.options import AgentClass, AgentOptions, refuse_arguments
+from devops_bench.agents.presets import agent as _presets  # noqa: F401
 
 if TYPE_CHECKING:
     from devops_bench.tasks.model import Task

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from devops_bench.agents.base import AGENTS, AgentResult, AgentStatus, AgentTurn
 from devops_bench.agents.options import AgentOptions, refuse_arguments
+from devops_bench.agents.sandbox.report import NOTHING_RAN, SandboxReport
 
 if TYPE_CHECKING:
     from devops_bench.tasks.model import Task
@@ -32,4 +33,9 @@ class NoAgent:
 
     def run(self, turn: AgentTurn) -> AgentResult:  # noqa: ARG002
         """Return at once: there is no turn."""
-        return AgentResult(AgentStatus.COMPLETED, 0.0, reason="no agent: judged what was there")
+        return AgentResult(
+            AgentStatus.COMPLETED,
+            0.0,
+            reason="no agent: judged what was there",
+            sandbox=SandboxReport(NOTHING_RAN),
+        )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from devops_bench.agents.base import AGENTS, AgentResult, AgentStatus, AgentTurn
 from devops_bench.agents.options import AgentOptions, refuse_arguments
+from devops_bench.agents.sandbox.report import NOTHING_RAN, SandboxReport
 
 if TYPE_CHECKING:
     from devops_bench.tasks.model import Task
@@ -29,4 +30,9 @@ class NoopAgent:
 
     def run(self, turn: AgentTurn) -> AgentResult:  # noqa: ARG002
         """Do nothing."""
-        return AgentResult(AgentStatus.COMPLETED, 0.0, reason="did nothing, as it should")
+        return AgentResult(
+            AgentStatus.COMPLETED,
+            0.0,
+            reason="did nothing, as it should",
+            sandbox=SandboxReport(NOTHING_RAN),
+        )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from devops_bench.agents.base import Agent
+from devops_bench.agents.usage import Prices
 from devops_bench.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -21,11 +22,13 @@ class AgentOptions:
         arguments: The words after ``--``.
         base_dir: What relative paths of the user are relative to.
         search_path: The ``PATH`` that programs are looked up on, ``None`` for that of this process.
+        prices: What tokens cost, ``None`` when nobody said.
     """
 
     arguments: tuple[str, ...] = ()
     base_dir: Path = field(default_factory=Path.cwd)
     search_path: str | None = None
+    prices: Prices | None = None
 
 
 @runtime_checkable

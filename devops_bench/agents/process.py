@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
+from devops_bench.agents.lines import LineReader
+from devops_bench.agents.sandbox.session import SandboxSession, open_session
 from devops_bench.core.errors import AgentError, SupervisionError
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
 from devops_bench.core.runtime import private_folder
@@ -73,6 +76,55 @@ def agent_environment(
     return env
 
 
+@contextlib.contextmanager
+def agent_sandbox(
+    turn: AgentTurn, home: Path, reads: Sequence[Path] = ()
+) -> Iterator[SandboxSession | None]:
+    """Yield the sandbox that the turn asks for, ``None`` when it asks for none.
+
+    Args:
+        turn: The turn.
+        home: The agent's home, as :func:`agent_home` makes it.
+        reads: Files and folders that this kind of agent must be able to read; absolute.
+
+    Raises:
+        AgentError: The sandbox cannot be had.
+    """
+    if turn.sandbox is None:
+        yield None
+        return
+    with open_session(
+        turn.sandbox,
+        home=home,
+        work_dir=turn.work_dir,
+        path_prefix=turn.path_prefix,
+        reads=reads,
+    ) as session:
+        yield session
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProgram:
+    """A program of an agent.
+
+    Attributes:
+        argv: The program and its arguments.
+        stdin: What it reads; ``None`` for nothing.
+        extra_env: Variables besides those of :func:`agent_environment`, which win over these.
+        reads: Files and folders that it must be able to read in a sandbox; absolute.
+        on_line: Called with each line of its standard output, without its end, as it comes;
+            ``None`` writes its words to the transcript.
+        terminal: A terminal that it gets instead of the three streams.
+    """
+
+    argv: Sequence[str]
+    stdin: bytes | None = None
+    extra_env: Mapping[str, str] | None = None
+    reads: Sequence[Path] = ()
+    on_line: Callable[[str], None] | None = None
+    terminal: int | None = None
+
+
 def run_agent_program(
     argv: Sequence[str],
     turn: AgentTurn,
@@ -80,41 +132,69 @@ def run_agent_program(
     *,
     stdin: bytes | None = None,
     extra_env: Mapping[str, str] | None = None,
+    reads: Sequence[Path] = (),
 ) -> AgentResult:
+    """Run a program whose words have no structure, see :func:`run_program_for_turn`."""
+    program = AgentProgram(argv, stdin=stdin, extra_env=extra_env, reads=reads)
+    return run_program_for_turn(program, turn, home)
+
+
+def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> AgentResult:
     """Run the agent's program for its turn, and end everything that it started.
 
     Args:
-        argv: The program and its arguments.
+        program: What to run.
         turn: The turn.
         home: The agent's home, as :func:`agent_home` makes it.
-        stdin: What it reads; ``None`` for nothing.
-        extra_env: Variables besides those of :func:`agent_environment`, which win over these.
 
     Raises:
-        AgentError: It could not be started, or not be watched to its end.
+        AgentError: It could not be started, or not be watched to its end, or the sandbox could not
+            be had.
     """
-    program = Program(
-        argv=argv,
-        cwd=turn.work_dir,
-        env={**(extra_env or {}), **agent_environment(turn, home)},
-        stdout=turn.output_dir / STDOUT_NAME,
-        stderr=turn.output_dir / STDERR_NAME,
-        stdin=stdin,
-        grace_sec=_GRACE_SEC,
-    )
-    try:
-        result = run_program(program, timeout_sec=turn.timeout_sec, cancel=turn.cancel)
-    except (OSError, ValueError) as exc:
-        reason = _refusal(exc, argv[0]) if isinstance(exc, OSError) else str(exc)
-        raise AgentError(f"the agent {argv[0]!r} could not be started: {reason}") from exc
-    except SupervisionError as exc:
-        raise AgentError(f"the end of the agent's turn was not observed: {exc}") from exc
+    transcript = turn.transcript
+    show = program.on_line or (lambda line: transcript.output("stdout", line))
+    stdout = LineReader(show, whole=program.on_line is None)
+    stderr = LineReader(lambda line: transcript.output("stderr", line), whole=True)
+    env = {**(program.extra_env or {}), **agent_environment(turn, home)}
+    with agent_sandbox(turn, home, program.reads) as session:
+        launch = None if session is None else session.launch(program.argv, env)
+        try:
+            result = run_program(
+                Program(
+                    argv=program.argv if launch is None else launch.argv,
+                    cwd=turn.work_dir,
+                    env=env if launch is None else launch.env,
+                    stdout=turn.output_dir / STDOUT_NAME,
+                    stderr=turn.output_dir / STDERR_NAME,
+                    stdin=program.stdin,
+                    grace_sec=_GRACE_SEC,
+                    on_stdout=stdout.feed,
+                    on_stderr=stderr.feed,
+                    terminal=program.terminal,
+                ),
+                timeout_sec=turn.timeout_sec,
+                cancel=turn.cancel,
+            )
+        except (OSError, ValueError) as exc:
+            reason = _refusal(exc, program.argv[0]) if isinstance(exc, OSError) else str(exc)
+            raise AgentError(
+                f"the agent {program.argv[0]!r} could not be started: {reason}"
+            ) from exc
+        except SupervisionError as exc:
+            raise AgentError(f"the end of the agent's turn was not observed: {exc}") from exc
+        finally:
+            stdout.close()
+            stderr.close()
+        if session is not None and launch is not None:
+            session.finish(launch)
     return AgentResult(
         status=_status(result),
         elapsed_sec=result.elapsed_sec,
         exit_code=result.exit_code,
         reason=_reason(result, turn.timeout_sec),
-        leftover_processes=result.leftovers,
+        # In a sandbox the kernel ends them with the first one, and nobody counts.
+        leftover_processes=result.leftovers if session is None else None,
+        sandbox=None if session is None else session.report(),
     )
 
 

@@ -84,4 +84,5 @@ class ScriptAgent:
                 turn,
                 home,
                 stdin=turn.prompt.encode(),
+                reads=(self._file,),
             )

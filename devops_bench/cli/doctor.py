@@ -30,7 +30,10 @@ _TITLES = {
     "bookmarks": "bookmarks",
     "end_fence": "end fence",
     "audit": "audit log",
+    "sandbox_bwrap": "sandbox bwrap",
+    "sandbox_docker": "sandbox docker",
 }
+_OF_THE_MACHINE = ("audit", "sandbox_bwrap", "sandbox_docker")
 
 
 def doctor(
@@ -42,18 +45,21 @@ def doctor(
     ] = None,
     output: Annotated[Output, typer.Option(help="How the findings are printed.")] = Output.TEXT,
 ) -> None:
-    """Say whether a cluster can be watched, by trying; nothing is written to it.
+    """Say whether a cluster can be watched, and which sandboxes there are, by trying.
 
-    Takes about ten seconds. Exit codes: 0 everything works, 1 some entries would only be sampled
-    or gaps could stay, 3 the cluster could not be examined, 2 bad input.
+    Nothing is written to the cluster. Takes about ten seconds. Exit codes: 0 everything works, 1
+    some entries would only be sampled or gaps could stay, 3 the cluster could not be examined, 2
+    bad input. A sandbox that is not there changes no exit code.
     """
     from devops_bench.k8s.client import connect  # not for --help
     from devops_bench.k8s.examination import Examination
 
     if kubeconfig is None and context is None:
         raise InvalidInputError("say which cluster: --kubeconfig FILE, or --context NAME")
+    found = _sandboxes()
+    for one in found:
+        _show(one, output)
     client = connect(kubeconfig, context)
-    found: list[Finding] = []
     problem = ""
     try:
         for finding in Examination(client).findings():
@@ -94,8 +100,19 @@ def _summary(code: int) -> str:
 def _exit_code(found: list[Finding], problem: str) -> int:
     if problem:
         return EXIT_NOT_EXAMINED
-    limited = any(one.grade == "limited" for one in found if one.name != "audit")
+    limited = any(one.grade == "limited" for one in found if one.name not in _OF_THE_MACHINE)
     return EXIT_LIMITED if limited else EXIT_OK
+
+
+def _sandboxes() -> list[Finding]:
+    """Try each sandbox that an agent could run in."""
+    from devops_bench.agents.sandbox.availability import availability
+    from devops_bench.k8s.examination import Finding
+
+    return [
+        Finding(f"sandbox_{one.kind}", "ok" if one.available else "limited", one.detail)
+        for one in availability()
+    ]
 
 
 def _audit(server: str) -> Finding:

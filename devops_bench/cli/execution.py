@@ -16,6 +16,9 @@ from devops_bench import __version__
 from devops_bench.agents.base import Agent
 from devops_bench.agents.factory import make_agent
 from devops_bench.agents.options import AgentOptions
+from devops_bench.agents.sandbox.availability import require
+from devops_bench.agents.sandbox.options import SandboxOptions
+from devops_bench.agents.usage import parse_prices
 from devops_bench.cli.clusters import choose_provider
 from devops_bench.cli.errors import (
     print_error,
@@ -54,6 +57,8 @@ class RunRequest:
         variables: Values of ``--var``.
         timeout_sec: Seconds of each turn, > 0; ``None`` for the task's own.
         agent_environment: What the agent gets besides the allow-list.
+        sandbox: What the agent may see and reach; ``None`` for no sandbox.
+        prices: The text of ``--prices``.
         results_dir: Where the run's folder is made.
         as_json: Write the result as JSON to standard output, and everything else to stderr.
         keep: Leave what was made.
@@ -70,6 +75,8 @@ class RunRequest:
     variables: Mapping[str, str] = field(default_factory=dict)
     timeout_sec: float | None = None
     agent_environment: Mapping[str, str] = field(default_factory=dict)
+    sandbox: SandboxOptions | None = None
+    prices: str | None = None
     results_dir: Path = Path("results")
     as_json: bool = False
     keep: bool = False
@@ -91,12 +98,15 @@ def execute(request: RunRequest) -> int:
     )
     loaded = _load(request, {"RUN_ID": run_id, "CLUSTER_NAME": choice.cluster_name(run_id)})
     choice.require(loaded.tasks)
-    factory = make_agent(request.agent, AgentOptions(request.agent_words))
+    if request.sandbox is not None:
+        require(request.sandbox.kind)
+    prices = None if request.prices is None else parse_prices(request.prices)
+    factory = make_agent(request.agent, AgentOptions(request.agent_words, prices=prices))
     for task in loaded.tasks:
         factory(task)  # what is wrong with the agent is found here, before anything is touched
     provider = choice.provider()
     writer = ResultWriter(request.results_dir, run_id)
-    progress = Progress(stream, tasks=len(loaded.tasks))
+    progress = Progress(stream, tasks=len(loaded.tasks), quiet_turns=request.agent == "human")
     say.to = progress.line
     progress.line(f"cluster: {provider.name} ({printable(provider.why)})")
     _warn(request, loaded)
@@ -169,6 +179,7 @@ class _Run:
                 judge_only=request.agent == "none" and provider.name == "kubeconfig",
                 timeout_sec=request.timeout_sec,
                 agent_environment=request.agent_environment,
+                sandbox=request.sandbox,
             ),
             cancel=interrupts.cancel,
         )

@@ -62,6 +62,8 @@ class Progress:
     Args:
         stream: Where to write.
         tasks: How many tasks the run has.
+        quiet_turns: Show nothing while an agent has its turn, and what came up after it: the
+            terminal is somebody else's, who is not to be told how it goes.
         monotonic: Seconds that never go back.
 
     Attributes:
@@ -73,10 +75,13 @@ class Progress:
         stream: TextIO,
         *,
         tasks: int,
+        quiet_turns: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._stream = stream
         self._tasks = tasks
+        self._quiet_turns = quiet_turns
+        self._held: list[str] = []
         self.on_phase: Callable[[Phase], None] = lambda _: None
         self._monotonic = monotonic
         self._color = use_color(stream)
@@ -102,12 +107,16 @@ class Progress:
         if self._thread is not None:
             self._thread.join(5)
         with self._lock:
-            self._write(self._erase())
+            self._now = None
+            self._write(self._erase() + self._released())
 
     def line(self, text: str) -> None:
         """Write one line that stays."""
         with self._lock:
-            self._write(self._erase() + text + "\n" + self._block())
+            if self._is_quiet():
+                self._held.append(text)
+            else:
+                self._write(self._erase() + self._released() + text + "\n" + self._block())
 
     def task_started(self, task_id: str, title: str) -> None:
         """Say which task begins, of how many."""
@@ -124,6 +133,8 @@ class Progress:
             if self._now is not None:
                 self._now.phase, self._now.detail = str(phase), detail
                 self._now.phase_started = self._monotonic()
+            if self._is_quiet():
+                self._write(self._erase())
             self._event(str(phase), printable(detail))
 
     def safeguard_sampled(
@@ -176,6 +187,15 @@ class Progress:
             with self._lock:
                 self._write(self._erase() + self._block())
 
+    def _is_quiet(self) -> bool:
+        """Whether the terminal is an agent's now; the caller holds the lock."""
+        return self._quiet_turns and self._now is not None and self._now.phase == Phase.TURN
+
+    def _released(self) -> str:
+        """Return the lines that were held back; the caller holds the lock and writes them."""
+        held, self._held = self._held, []
+        return "".join(f"{text}\n" for text in held)
+
     def _erase(self) -> str:
         """Return what removes the live lines; the caller holds the lock and writes it."""
         drawn, self._drawn = self._drawn, 0
@@ -183,7 +203,13 @@ class Progress:
 
     def _block(self) -> str:
         """Return the live lines; the caller holds the lock and writes them."""
-        if not self._live or self._now is None or not self._now.phase or self._stop.is_set():
+        if (
+            self._is_quiet()
+            or not self._live
+            or self._now is None
+            or not self._now.phase
+            or self._stop.is_set()
+        ):
             return ""
         size = shutil.get_terminal_size()
         elapsed = self._monotonic() - self._now.phase_started

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.core
@@ -15,6 +15,9 @@ import typer.core
 from devops_bench.cli.logs import LoggingCommand
 from devops_bench.cli.words import misplaced_options, parse_variables, split_agent_words
 from devops_bench.core.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from devops_bench.agents.sandbox.options import SandboxKind, SandboxOptions
 
 _WORDS = "devops_bench.cli.run.words"
 _OWN_OF_THE_AGENT = frozenset({"HOME", "KUBECONFIG", "TMPDIR"})
@@ -32,6 +35,14 @@ class Output(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+class Sandbox(StrEnum):
+    """What keeps an agent from seeing and reaching what is not its business."""
+
+    NONE = "none"
+    BWRAP = "bwrap"
+    DOCKER = "docker"
 
 
 class RunCommand(LoggingCommand):
@@ -58,7 +69,8 @@ AgentOption = Annotated[
         "--agent",
         metavar="AGENT",
         help="Who gets the turn: oracle (the spec's control), noop (does nothing), none (no turn:"
-        " judge what is there), script FILE, or command -- PROGRAM ARGUMENTS.",
+        " judge what is there), script FILE, command -- PROGRAM ARGUMENTS, llm -- --model MODEL,"
+        " human, or a coding CLI: claude-code, codex, gemini-cli, opencode.",
     ),
 ]
 ProviderOption = Annotated[
@@ -93,6 +105,33 @@ AgentEnvOption = Annotated[
         "--agent-env", metavar="NAME", help="Pass this variable on to the agent. Repeatable."
     ),
 ]
+SandboxOption = Annotated[
+    Sandbox, typer.Option(help="Run the agent in a sandbox; see doctor for what there is.")
+]
+AllowHostOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-host",
+        metavar="HOST[:PORT]",
+        help="Let the agent reach this from its sandbox, besides the API server. Repeatable.",
+    ),
+]
+SandboxReadOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--sandbox-read",
+        metavar="PATH",
+        help="Let the agent read this file or folder in its sandbox. Repeatable.",
+    ),
+]
+PricesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prices",
+        metavar="IN,OUT[,CACHED]",
+        help="US dollars per million tokens, to say what a turn cost.",
+    ),
+]
 ResultsOption = Annotated[
     Path, typer.Option("--results-dir", metavar="FOLDER", help="Where the run's folder is made.")
 ]
@@ -122,6 +161,10 @@ def run(
     var: VarOption = None,
     timeout: TimeoutOption = None,
     agent_env: AgentEnvOption = None,
+    sandbox: SandboxOption = Sandbox.NONE,
+    allow_host: AllowHostOption = None,
+    sandbox_read: SandboxReadOption = None,
+    prices: PricesOption = None,
     results_dir: ResultsOption = Path("results"),
     output: OutputOption = Output.TEXT,
     keep: KeepOption = False,
@@ -152,6 +195,8 @@ def run(
         variables=parse_variables(var or ()),
         timeout_sec=timeout,
         agent_environment=chosen_environment(agent_env or ()),
+        sandbox=sandbox_options(sandbox, allow_host or (), sandbox_read or ()),
+        prices=prices,
         results_dir=results_dir,
         as_json=output is Output.JSON,
         keep=keep,
@@ -165,6 +210,32 @@ def run(
             err=True,
         )
     raise typer.Exit(execute(request))
+
+
+def sandbox_options(
+    sandbox: Sandbox, hosts: Iterable[str], paths: Iterable[Path]
+) -> SandboxOptions | None:
+    """Return the sandbox that was asked for, ``None`` for none.
+
+    Raises:
+        InvalidInputError: A host is none, a path does not exist, or there is no sandbox that the
+            other options could be for.
+    """
+    from devops_bench.agents.sandbox.options import SandboxOptions, parse_endpoint  # not for --help
+
+    allowed = tuple(parse_endpoint(host) for host in hosts)
+    readable = tuple(path.expanduser().absolute() for path in paths)
+    if sandbox is Sandbox.NONE:
+        if allowed or readable:
+            raise InvalidInputError(
+                "--allow-host and --sandbox-read are for a sandbox: give --sandbox bwrap"
+            )
+        return None
+    for path in readable:
+        if not path.exists():
+            raise InvalidInputError(f"--sandbox-read {path} does not exist")
+    kind: SandboxKind = "docker" if sandbox is Sandbox.DOCKER else "bwrap"
+    return SandboxOptions(kind, allowed, readable)
 
 
 def chosen_environment(names: Iterable[str]) -> dict[str, str]:

@@ -3,41 +3,12 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 from collections.abc import Mapping, MutableMapping
-from typing import Final
 
 import structlog
 
-REDACTED: Final = "[redacted]"
-"""What stands where a secret stood."""
-
-_SECRET_NAMES = re.compile(
-    r"token|passw|secret|authorization|credential|api[_-]?key|client[_-]?key|private[_-]?key", re.I
-)
-_SECRET_VALUES = re.compile(
-    r"""(?ix)
-    (?P<keep>
-        \b (?:bearer|basic) \s+                  # an Authorization header
-      | \b [\w-]* (?:token|password|secret|api[_-]?key|client-key-data) [\w-]* ["']?
-        \s* [:=] \s* ["']?
-    )
-    [^\s"',;]{4,}
-    | \b eyJ[\w-]{8,} \. [\w-]+ \. [\w-]*        # a JSON Web Token
-    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
-    """,
-    re.DOTALL,
-)
-
-
-def redact(text: str) -> str:
-    """Return the text without what looks like a credential.
-
-    Known are Authorization values, ``token=…`` and its like, JSON Web Tokens and private keys. It
-    is the last line of defence: nothing logs a secret on purpose.
-    """
-    return _SECRET_VALUES.sub(lambda match: (match["keep"] or "") + REDACTED, text)
+from devops_bench.core.redaction import REDACTED, SECRET_NAMES, redact
 
 
 def configure_logging(*, level: str = "warning", json_lines: bool = False) -> None:
@@ -104,7 +75,7 @@ def _redact_event(
 def _redacted(name: str, value: object) -> object:
     if name.startswith("_"):
         return value  # structlog's own
-    if _SECRET_NAMES.search(name) and isinstance(value, str | bytes):
+    if SECRET_NAMES.search(name) and isinstance(value, str | bytes):
         return REDACTED
     if isinstance(value, str):
         return redact(value)

@@ -14,7 +14,6 @@ import json
 import os
 import secrets
 import selectors
-import signal
 import subprocess
 import sys
 import threading
@@ -29,9 +28,7 @@ from devops_bench.core import reaper
 from devops_bench.core.boundedfile import BoundedFile
 from devops_bench.core.errors import SupervisionError
 from devops_bench.core.json import JsonObject, JsonValue
-
-MARKER_VARIABLE = "DEVOPS_BENCH_PROCESS_TREE"
-"""Set for the program to a random value: by it a process that escaped is known."""
+from devops_bench.core.marking import MARKER_VARIABLE, end_marked
 
 _CHUNK = 65536
 # How often the cancel event and the deadline are looked at; it cannot be waited for in a selector.
@@ -68,6 +65,11 @@ class Program:
         max_output_bytes: How much of each stream is kept, ≥ 0; the rest is read and counted.
         grace_sec: Seconds between SIGTERM and SIGKILL, ≥ 0.
         kill_timeout_sec: Seconds for which SIGKILL is repeated, > 0.
+        on_stdout: Called with each piece of its standard output as it comes, in the thread of
+            :func:`run_program`; it must be quick and must not raise. It gets what is kept.
+        on_stderr: As above, for its error output.
+        terminal: A descriptor of a terminal that it gets instead of the three streams; nothing is
+            then written to ``stdout`` and ``stderr``, and ``stdin`` is not given.
     """
 
     argv: Sequence[str]
@@ -79,6 +81,9 @@ class Program:
     max_output_bytes: int = 64 * 1024 * 1024
     grace_sec: float = 5.0
     kill_timeout_sec: float = 10.0
+    on_stdout: Callable[[bytes], None] | None = None
+    on_stderr: Callable[[bytes], None] | None = None
+    terminal: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +199,16 @@ class _Run:
         self._selector = selectors.DefaultSelector()
         control_read, self._control = os.pipe()
         self._status, status_write = os.pipe()
+        stdin = subprocess.DEVNULL if program.stdin is None else subprocess.PIPE
+        terminal = program.terminal
+        output = subprocess.PIPE if terminal is None else terminal
         try:
             # Its own session: a Ctrl-C at the terminal is for devops-bench, which then asks.
             self._reaper = subprocess.Popen(
                 [sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write)],
-                stdin=subprocess.DEVNULL if program.stdin is None else subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stdin=stdin if terminal is None else terminal,
+                stdout=output,
+                stderr=output,
                 pass_fds=(control_read, status_write),
                 start_new_session=True,
                 bufsize=0,
@@ -214,8 +222,9 @@ class _Run:
             os.close(control_read)
             os.close(status_write)
         self._selector.register(self._status, selectors.EVENT_READ, self._read_status)
-        self._read_into(self._reaper.stdout, stdout)
-        self._read_into(self._reaper.stderr, stderr)
+        if terminal is None:
+            self._read_into(self._reaper.stdout, stdout, program.on_stdout)
+            self._read_into(self._reaper.stderr, stderr, program.on_stderr)
         if self._reaper.stdin is not None:
             os.set_blocking(self._reaper.stdin.fileno(), False)
             self._selector.register(self._reaper.stdin, selectors.EVENT_WRITE, self._write_stdin)
@@ -256,7 +265,7 @@ class _Run:
         lost = not (ended_well and ("status" in final or "errno" in final))
         escaped = 0
         if lost:
-            escaped = _end_marked(self._marker, program.kill_timeout_sec)
+            escaped = end_marked(self._marker, program.kill_timeout_sec)
         self._drain()
         for stream in (self._reaper.stdin, self._reaper.stdout, self._reaper.stderr):
             if stream is not None:
@@ -280,6 +289,7 @@ class _Run:
             "cwd": str(program.cwd),
             "grace_sec": program.grace_sec,
             "kill_timeout_sec": program.kill_timeout_sec,
+            "terminal": program.terminal is not None,
         }
         data = memoryview(json.dumps(order).encode() + b"\n")
         with contextlib.suppress(BrokenPipeError):  # it died: watch() finds no report and says so
@@ -290,7 +300,12 @@ class _Run:
         with contextlib.suppress(BrokenPipeError):  # it is done already
             os.write(self._control, b"T")
 
-    def _read_into(self, stream: IO[bytes] | None, sink: BoundedFile) -> None:
+    def _read_into(
+        self,
+        stream: IO[bytes] | None,
+        sink: BoundedFile,
+        show: Callable[[bytes], None] | None,
+    ) -> None:
         if stream is None:
             raise ValueError("the reaper has no pipe for the program's output")
         descriptor = stream.fileno()
@@ -298,6 +313,8 @@ class _Run:
         def read() -> None:
             data = os.read(descriptor, _CHUNK)
             sink.write(data)
+            if data and show is not None and not sink.dropped:
+                show(data)
             if not data:
                 self._selector.unregister(stream)
 
@@ -356,26 +373,3 @@ def _exit_code(status: JsonValue) -> int | None:
 
 def _count(value: JsonValue) -> int:
     return value if isinstance(value, int) else 0
-
-
-def _end_marked(marker: str, timeout_sec: float) -> int:
-    """Kill every process whose environment holds the marker; return how many there were."""
-    needle = f"{MARKER_VARIABLE}={marker}".encode()
-    ended: set[int] = set()
-    deadline = time.monotonic() + timeout_sec
-    while (found := _marked(needle)) and time.monotonic() < deadline:
-        ended |= found
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(_TICK_SEC / 10)
-    return len(ended)
-
-
-def _marked(needle: bytes) -> set[int]:
-    found = set()
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it ended, or is another user's
-            if needle in (folder / "environ").read_bytes().split(b"\0"):
-                found.add(int(folder.name))
-    return found

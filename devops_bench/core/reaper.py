@@ -10,10 +10,11 @@ and uses the standard library only, so that it starts in a few milliseconds. It
   closed: that is what the death of devops-bench looks like, ``kill -9`` included.
 
 The control pipe carries one line of JSON (``argv``, ``env``, ``cwd``, ``grace_sec``,
-``kill_timeout_sec``) and then at most one ``T``: end it. The status pipe carries one line of JSON
-back: ``{"errno": N, "message": …}`` when the program could not be started, otherwise, when nothing
-of it is left, its wait status with ``asked`` (whether it was still running when its end was asked
-for) and the counts ``leftovers`` and ``unkillable``.
+``kill_timeout_sec``, and ``terminal``: whether standard input becomes its controlling terminal) and
+then at most one ``T``: end it. The status pipe carries one line of JSON back:
+``{"errno": N, "message": …}`` when the program could not be started, otherwise, when nothing of it
+is left, its wait status with ``asked`` (whether it was still running when its end was asked for)
+and the counts ``leftovers`` and ``unkillable``.
 
 On a system without prctl(2) and /proc only the program's own process group is ended.
 """
@@ -161,6 +162,11 @@ def _become(order: dict[str, object]) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.setsid()
+    if order.get("terminal"):
+        import fcntl
+        import termios
+
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that a shell has job control, ioctl_tty(2)
     parent = os.getppid()
     with contextlib.suppress(AttributeError, OSError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

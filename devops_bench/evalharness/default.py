@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 import structlog
 
-from devops_bench.agents.base import Agent, AgentResult, AgentStatus, AgentTurn
+from devops_bench.agents.base import Agent, AgentStatus
+from devops_bench.agents.sandbox.options import SandboxOptions
 from devops_bench.clusters.base import Cluster, ClusterProvider
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.errors import (
-    AgentError,
     DevopsBenchError,
     InvalidInputError,
     RunInterruptedError,
@@ -35,10 +35,11 @@ from devops_bench.evalharness.preparation import (
 )
 from devops_bench.evalharness.rows import hold_row
 from devops_bench.evalharness.taskrun import TaskRun
+from devops_bench.evalharness.turns import TurnOptions, take_turn
 from devops_bench.results.evidence.records import EvidenceSink
 from devops_bench.results.evidence.writer import open_evidence
-from devops_bench.results.model import AgentReport, ReportRow, TaskResult
-from devops_bench.tasks.model import DEFAULT_TIMEOUT_SEC, Task
+from devops_bench.results.model import ReportRow, TaskResult
+from devops_bench.tasks.model import Task
 from devops_bench.verification.spec import HoldScope, VerificationEntry
 
 log = structlog.get_logger(__name__)
@@ -63,6 +64,7 @@ class HarnessOptions:
         judge_only: Whether the setup is left out, so that the cluster is judged as it is.
         timeout_sec: Seconds of the agent's turn, > 0; ``None`` for the task's own.
         agent_environment: Variables that the agent gets besides the allow-list.
+        sandbox: What the agent may see and reach; ``None`` for everything that this process may.
     """
 
     adopt: bool = False
@@ -70,6 +72,7 @@ class HarnessOptions:
     judge_only: bool = False
     timeout_sec: float | None = None
     agent_environment: Mapping[str, str] = field(default_factory=dict)
+    sandbox: SandboxOptions | None = None
 
 
 class DefaultEvalHarness:
@@ -231,7 +234,7 @@ class DefaultEvalHarness:
     ) -> None:
         with run.phase(Phase.TURN, f"agent {agent.name}"):
             try:
-                status = self._let_work(run, agent, cluster)
+                status = take_turn(run, agent, cluster, self._turn_options())
             finally:
                 try:
                     run.on_fence("turn", monitor.end_turn())
@@ -239,6 +242,15 @@ class DefaultEvalHarness:
                     self._judge_held(run, monitor, ("turn",))
             if status is AgentStatus.CANCELLED:
                 raise RunInterruptedError("the run was interrupted during the agent's turn")
+
+    def _turn_options(self) -> TurnOptions:
+        options = self._options
+        return TurnOptions(
+            timeout_sec=options.timeout_sec,
+            environment=options.agent_environment,
+            sandbox=options.sandbox,
+            cancel=self._cancel,
+        )
 
     def _judge_held(
         self, run: TaskRun, monitor: SafeguardMonitor, scopes: tuple[HoldScope, ...]
@@ -248,33 +260,6 @@ class DefaultEvalHarness:
         for entry in _held(run.task):
             if entry.hold_scope in scopes:
                 run.on_outcome(entry, observations[entry.name])
-
-    def _let_work(self, run: TaskRun, agent: Agent, cluster: Cluster) -> AgentStatus:
-        work_dir = run.folder / "workspace"
-        work_dir.mkdir()
-        turn = AgentTurn(
-            prompt=run.task.prompt,
-            kubeconfig=cluster.kubeconfig,
-            work_dir=work_dir,
-            output_dir=run.folder,
-            timeout_sec=self._options.timeout_sec or run.task.timeout_sec or DEFAULT_TIMEOUT_SEC,
-            cancel=self._cancel,
-            environment=self._options.agent_environment,
-            path_prefix=(cluster.bin_dir,) if cluster.bin_dir is not None else (),
-        )
-        began = run.clock.monotonic()
-        try:
-            result = agent.run(turn)
-        except BaseException as exc:
-            elapsed = run.clock.monotonic() - began
-            run.on_agent(_agent_report(agent, turn, _stopped_by(exc, elapsed)))
-            if isinstance(exc, Exception) and not isinstance(exc, AgentError | RunInterruptedError):
-                raise AgentError(f"the agent {agent.name} broke down: {exc!r}") from exc
-            raise
-        run.on_agent(_agent_report(agent, turn, result))
-        if result.status is AgentStatus.LOST:
-            raise AgentError(f"the end of the agent's turn was not observed: {result.reason}")
-        return result.status
 
     def _verify(self, run: TaskRun, access: ClusterAccess, monitor: SafeguardMonitor) -> None:
         total = run.task.verification_budget_sec or verification_total_budget_sec()
@@ -340,22 +325,3 @@ def _end_cluster(run: TaskRun, cluster: Cluster, stack: ExitStack) -> None:
 def _held(task: Task) -> list[VerificationEntry]:
     """Return what the monitor observes: safeguards in hold mode, never an objective."""
     return [e for e in task.entries if e.role == "safeguard" and e.resolved_mode == "hold"]
-
-
-def _stopped_by(exc: BaseException, elapsed_sec: float) -> AgentResult:
-    """Return what a turn came to that ended in an exception."""
-    if isinstance(exc, Exception) and not isinstance(exc, RunInterruptedError):
-        return AgentResult(AgentStatus.FAILED, elapsed_sec, reason=str(exc) or repr(exc))
-    return AgentResult(AgentStatus.CANCELLED, elapsed_sec, reason="the run was interrupted")
-
-
-def _agent_report(agent: Agent, turn: AgentTurn, result: AgentResult) -> AgentReport:
-    return AgentReport(
-        name=agent.name,
-        status=result.status.value,
-        exit_code=result.exit_code,
-        elapsed_sec=result.elapsed_sec,
-        timeout_sec=turn.timeout_sec,
-        reason=result.reason,
-        leftover_processes=result.leftover_processes,
-    )

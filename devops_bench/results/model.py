@@ -121,17 +121,59 @@ class Scores(_Record):
     withheld_by: list[str] = Field(default_factory=list)
 
 
+class UsageReport(_Record):
+    """What the agent used; null where nobody said.
+
+    Attributes:
+        input_tokens: Tokens sent to the model, those from a cache included.
+        output_tokens: Tokens that the model wrote.
+        cached_input_tokens: How many of ``input_tokens`` came from a cache.
+        requests: Requests to the model.
+        cost_usd: US dollars: as the agent says, or by ``--prices``.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    requests: int | None = None
+    cost_usd: float | None = None
+
+
+class SandboxReport(_Record):
+    """In what the agent ran.
+
+    Attributes:
+        state: ``bwrap``, ``docker``, ``unsandboxed``, or ``no program ran``.
+        reachable: ``HOST:PORT`` of what it could reach; empty without a sandbox, where that is not
+            known.
+        connections: How often it connected to each of them.
+        readable: What of ours it could read: in a sandbox what was opened for it, without one
+            what was looked for and found readable.
+    """
+
+    state: str
+    reachable: list[str] = Field(default_factory=list)
+    connections: dict[str, int] = Field(default_factory=dict)
+    readable: list[str] = Field(default_factory=list)
+
+
 class AgentReport(_Record):
     """How the agent's turn went; it does not decide the verdict.
 
     Attributes:
         name: Which agent.
-        status: ``completed``, ``failed``, ``timed_out``, ``cancelled``, or ``not_started``.
+        status: ``completed``, ``failed``, ``timed_out``, ``cancelled``, ``lost``, ``refused``,
+            ``rate_limited``, ``empty`` or ``limit_reached``; see ``agents.base.AgentStatus``.
         exit_code: The exit code, negative for a signal, null when no process ran.
         elapsed_sec: Seconds that the turn took.
         timeout_sec: Seconds that the turn was allowed to take.
         reason: One sentence.
-        leftover_processes: Processes that it left behind and that were ended for it.
+        leftover_processes: Processes that it left behind and that were ended for it; null where
+            that could not be looked at.
+        final_text: Its last words, bounded, without credentials.
+        usage: What it used; null when nobody knows.
+        transcript: The file of what it said and did, in the task's folder; null without one.
+        sandbox: In what it ran.
     """
 
     name: str
@@ -140,7 +182,11 @@ class AgentReport(_Record):
     elapsed_sec: float = 0.0
     timeout_sec: float = 0.0
     reason: str = ""
-    leftover_processes: int = 0
+    leftover_processes: int | None = 0
+    final_text: str = ""
+    usage: UsageReport | None = None
+    transcript: str | None = None
+    sandbox: SandboxReport | None = None
 
 
 class ClusterReport(_Record):

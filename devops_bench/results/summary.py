@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from devops_bench.results.model import CoverageRow, ReportRow, RunResult, TaskResult
+from devops_bench.results.model import AgentReport, CoverageRow, ReportRow, RunResult, TaskResult
 
 _MARKS = {"pass": "ok   ", "fail": "FAIL ", "error": "ERROR"}
 
@@ -51,6 +51,7 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
         yield f"  agent: {agent.name}, {agent.status} after {agent.elapsed_sec:.1f} s"
         if agent.reason:
             yield f"         {agent.reason}"
+        yield from _agent_lines(agent)
     for role, heading in (
         ("objective", "objectives"),
         ("safeguard", "safeguards"),
@@ -67,6 +68,33 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
         yield f"  the recording is not whole: {task.recording_cut}"
     for text in task.left_behind:
         yield f"  left on the cluster: {text}"
+
+
+def _agent_lines(agent: AgentReport) -> Iterator[str]:
+    """Yield what it used and in what it ran."""
+    usage = agent.usage
+    if usage is not None:
+        parts = [
+            f"{count:,} {what}"
+            for count, what in (
+                (usage.input_tokens, "tokens in"),
+                (usage.output_tokens, "tokens out"),
+                (usage.requests, "requests"),
+            )
+            if count is not None
+        ]
+        if usage.cost_usd is not None:
+            parts.append(f"{usage.cost_usd:.4f} USD")
+        yield f"         used: {', '.join(parts)}"
+    sandbox = agent.sandbox
+    if sandbox is None:
+        return
+    text = sandbox.state
+    if sandbox.reachable:
+        text += f", could reach {', '.join(sandbox.reachable)}"
+    if sandbox.readable:
+        text += f", could read {', '.join(sandbox.readable)}"
+    yield f"         sandbox: {text}"
 
 
 def _row_lines(row: ReportRow) -> Iterator[str]:

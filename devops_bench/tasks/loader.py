@@ -19,7 +19,7 @@ from devops_bench.tasks.find import find_tasks
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import DEFAULT_TOTAL_BUDGET_SEC, Setup, Task
 from devops_bench.tasks.schema import ENTRY_KEYS, SAFE_ID
-from devops_bench.tasks.setup import read_manifest_files, read_objects
+from devops_bench.tasks.setup import read_manifest_files, read_mcp_servers, read_objects
 from devops_bench.tasks.shape import check_shape, default_variables, used_part
 from devops_bench.tasks.variables import Replacement, replace_variables
 from devops_bench.tasks.yaml import DocPath, Document, parse, read_text
@@ -269,6 +269,7 @@ def _read(
             findings,
             ControlRules(folder, replaced.open_paths, _entry_names(listed)),
         ),
+        mcp_servers=read_mcp_servers(raw.get("mcp_servers")),
         entries=entries,
         entry_errors=errors,
     )

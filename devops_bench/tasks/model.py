@@ -112,6 +112,25 @@ class Controls:
 
 
 @dataclass(frozen=True, slots=True)
+class McpServer:
+    """A server of the Model Context Protocol: a program, or an address.
+
+    Attributes:
+        command: The program, ``None`` for one over HTTP.
+        args: Its arguments.
+        env: Variables that it gets besides those of the agent.
+        url: The address, ``None`` for a program.
+        headers: Headers of the requests to it.
+    """
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    url: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One spec.
 
@@ -130,6 +149,7 @@ class Task:
         requires: What a cluster must offer for the task to make sense, such as ``containers``.
         setup: What is needed before.
         controls: Agents whose result is known.
+        mcp_servers: MCP servers by name, for agents that take them.
         entries: What is judged.
         entry_errors: Entries that did not parse; only with ``--allow-invalid-entries``.
     """
@@ -146,5 +166,6 @@ class Task:
     requires: frozenset[str] = frozenset()
     setup: Setup = field(default_factory=Setup)
     controls: Controls = field(default_factory=Controls)
+    mcp_servers: Mapping[str, McpServer] = field(default_factory=dict)
     entries: tuple[VerificationEntry, ...] = ()
     entry_errors: tuple[EntryError, ...] = ()

@@ -199,6 +199,25 @@ class SetupFile(_Part):
     )
 
 
+class McpServerFile(_Part):
+    """A server of the Model Context Protocol for agents that take them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["command"]}, {"required": ["url"]}]}
+    )
+
+    command: str | None = Field(None, description="A program; it runs as the agent does.")
+    args: list[str] = Field(default_factory=list, description="Its arguments.")
+    env: dict[str, str] = Field(default_factory=dict, description="Variables that it gets.")
+    url: str | None = Field(None, description="The address of a server over HTTP.")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> McpServerFile:
+        if (self.command is None) == (self.url is None):
+            raise PydanticCustomError("mcp_server", "give exactly one of command and url")
+        return self
+
+
 class TaskFile(_Part):
     """A task of devops-bench."""
 
@@ -223,6 +242,9 @@ class TaskFile(_Part):
     )
     setup: SetupFile | None = None
     controls: ControlsFile | None = None
+    mcp_servers: dict[str, McpServerFile] = Field(
+        default_factory=dict, description="MCP servers, by name, for agents that take them."
+    )
     verification_spec: JsonValue = Field(None, description="What is judged.")
     verification_entries: JsonValue = Field(None, description="The same as verification_spec.")
 

@@ -7,12 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from pydantic import ValidationError
+
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.core.paths import resolve_below
 from devops_bench.k8s.manifests import read_manifests
 from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
+from devops_bench.tasks.model import McpServer
+from devops_bench.tasks.schema import McpServerFile
 from devops_bench.tasks.yaml import DocPath, decode
 
 MAX_MANIFEST_BYTES: Final = 16 * 1024 * 1024
@@ -75,6 +79,18 @@ def read_objects(raw: JsonValue, findings: Findings) -> tuple[JsonObject, ...]:
             _require_text(fields["namespace"], where, "the namespace is not text", findings)
         objects.append(item)
     return tuple(objects)
+
+
+def read_mcp_servers(raw: JsonValue) -> dict[str, McpServer]:
+    """Return ``mcp_servers``; what is wrong with one was found before, and it is left out."""
+    servers: dict[str, McpServer] = {}
+    for name, value in raw.items() if isinstance(raw, dict) else ():
+        try:
+            one = McpServerFile.model_validate(value)
+        except ValidationError:
+            continue
+        servers[name] = McpServer(one.command, tuple(one.args), one.env, one.url)
+    return servers
 
 
 def file_below(folder: Path, name: str, path: DocPath, findings: Findings) -> Path | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from devops_bench.agents.base import AgentTurn
+from devops_bench.agents.sandbox.availability import bwrap_availability
 from devops_bench.tasks.model import Controls, Oracle, Task
 
 PROMPT = "Mend the réplica count, please.\n"
@@ -48,3 +49,11 @@ def make_task(tmp_path: Path) -> Callable[..., Task]:
         return Task(**values)  # type: ignore[arg-type]
 
     return make
+
+
+@pytest.fixture(scope="session")
+def bwrap() -> None:
+    """A sandbox for real: where it cannot be had the test fails, and says why."""
+    found = bwrap_availability()
+    if not found.available:
+        pytest.fail(f"this test needs bubblewrap: {found.detail}")

@@ -168,3 +168,17 @@ def test_many_threads_may_tell_at_once() -> None:
     lines = stream.getvalue().splitlines()[1:]
     assert len(lines) == 800
     assert all(re.fullmatch(r" +\d+\.\ds +safeguard \d: VIOLATED: why", line) for line in lines)
+
+
+def test_a_turn_that_has_the_terminal_is_told_of_afterwards() -> None:
+    """Somebody at work in it must neither be disturbed nor told how it goes."""
+    stream = io.StringIO()
+    progress = Progress(stream, tasks=1, quiet_turns=True)
+    progress.task_started("t", "")
+    progress.phase_started("t", Phase.TURN, "agent human")
+    before = stream.getvalue()
+    progress.safeguard_sampled("t", "floor", "fail", "two", True)
+    assert stream.getvalue() == before
+    progress.phase_started("t", Phase.VERIFY, "")
+    told = stream.getvalue()
+    assert told.index("VIOLATED") < told.index("verify")

@@ -11,7 +11,8 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devops_bench.core.log import REDACTED, configure_logging, redact
+from devops_bench.core.log import configure_logging
+from devops_bench.core.redaction import REDACTED, redact
 
 TOKEN = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.core import process
 from devops_bench.core.errors import SupervisionError
+from devops_bench.core.marking import MARKER_VARIABLE
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
 
 
@@ -114,7 +114,7 @@ class TestOrdinaryPrograms:
             timeout_sec=60,
         )
         names = {line.partition("=")[0] for line in (tmp_path / "stdout").read_text().splitlines()}
-        assert names == {"PATH", "A", process.MARKER_VARIABLE}
+        assert names == {"PATH", "A", MARKER_VARIABLE}
         run(tmp_path, "pwd -P", cwd=work)
         assert (tmp_path / "stdout").read_text().strip() == str(work.resolve())
 

@@ -1,0 +1,1 @@
+"""Sandboxes: what an agent sees and reaches when it is not to see everything."""

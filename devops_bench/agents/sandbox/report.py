@@ -1,0 +1,30 @@
+"""What a result says about an agent's sandbox."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+UNSANDBOXED = "unsandboxed"
+"""The state of an agent that ran as this process may."""
+
+NOTHING_RAN = "no program ran"
+"""The state of an agent that starts nothing, so that there is nothing to confine."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxReport:
+    """In what an agent ran.
+
+    Attributes:
+        state: ``bwrap``, ``docker``, :data:`UNSANDBOXED` or :data:`NOTHING_RAN`.
+        reachable: ``HOST:PORT`` of what it could reach; empty without a sandbox, where that is
+            not known.
+        connections: How often it connected to each of ``reachable``.
+        readable: What of ours it could read: in a sandbox what the user opened, without one what
+            was looked for and found readable.
+    """
+
+    state: str
+    reachable: tuple[str, ...] = ()
+    connections: tuple[tuple[str, int], ...] = ()
+    readable: tuple[str, ...] = ()

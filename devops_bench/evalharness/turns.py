@@ -1,0 +1,197 @@
+"""The agent's turn: what it is given, what is written down of it, what it came to."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from devops_bench.agents.base import (
+    MAX_FINAL_TEXT,
+    Agent,
+    AgentResult,
+    AgentStatus,
+    AgentTurn,
+)
+from devops_bench.agents.sandbox.options import SandboxOptions
+from devops_bench.agents.sandbox.readable import readable_without_sandbox
+from devops_bench.agents.sandbox.report import UNSANDBOXED
+from devops_bench.agents.sandbox.report import SandboxReport as Confinement
+from devops_bench.agents.transcript import TRANSCRIPT_NAME, Transcript
+from devops_bench.clusters.base import Cluster
+from devops_bench.core.errors import AgentError, RunInterruptedError
+from devops_bench.core.json import JsonValue
+from devops_bench.core.redaction import SECRET_NAMES
+from devops_bench.evalharness.taskrun import TaskRun
+from devops_bench.results.model import AgentReport, SandboxReport, UsageReport
+from devops_bench.tasks.model import DEFAULT_TIMEOUT_SEC
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOptions:
+    """What the user chose about the turn.
+
+    Attributes:
+        timeout_sec: Seconds that it may take, > 0; ``None`` for the task's own.
+        environment: Variables that the agent gets besides the allow-list.
+        sandbox: What it may see and reach; ``None`` for everything that this process may.
+        cancel: Set to end it at once.
+    """
+
+    timeout_sec: float | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    sandbox: SandboxOptions | None = None
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+
+def take_turn(run: TaskRun, agent: Agent, cluster: Cluster, options: TurnOptions) -> AgentStatus:
+    """Let the agent work, and record how it went, whatever happens.
+
+    Raises:
+        AgentError: It could not be started, broke down, or nobody saw its end.
+        RunInterruptedError: The run was interrupted meanwhile.
+    """
+    work_dir = run.folder / "workspace"
+    work_dir.mkdir()
+    with _transcript(run, cluster, options) as transcript:
+        turn = AgentTurn(
+            prompt=run.task.prompt,
+            kubeconfig=cluster.kubeconfig,
+            work_dir=work_dir,
+            output_dir=run.folder,
+            timeout_sec=options.timeout_sec or run.task.timeout_sec or DEFAULT_TIMEOUT_SEC,
+            cancel=options.cancel,
+            environment=options.environment,
+            path_prefix=(cluster.bin_dir,) if cluster.bin_dir is not None else (),
+            transcript=transcript,
+            sandbox=_sandbox(run, options),
+        )
+        transcript.turn_started(agent.name, turn.prompt)
+        began = run.clock.monotonic()
+        result = AgentResult(AgentStatus.FAILED, 0.0, reason="it did not return")
+        try:
+            result = agent.run(turn)
+        except BaseException as exc:
+            result = _stopped_by(exc, run.clock.monotonic() - began)
+            if isinstance(exc, Exception) and not isinstance(exc, AgentError | RunInterruptedError):
+                raise AgentError(f"the agent {agent.name} broke down: {exc!r}") from exc
+            raise
+        finally:
+            transcript.turn_ended(
+                result.status.value,
+                result.reason,
+                exit_code=result.exit_code,
+                usage=result.usage,
+            )
+            run.on_agent(_report(run, agent, turn, result, cluster))
+    if turn.sandbox is not None and result.sandbox is None:
+        run.notice(f"the agent {agent.name} does not say that it used the sandbox asked for")
+    if transcript.problem is not None:
+        run.notice(f"the transcript is not complete: {transcript.problem}")
+    if result.status is AgentStatus.LOST:
+        raise AgentError(f"the end of the agent's turn was not observed: {result.reason}")
+    return result.status
+
+
+@contextlib.contextmanager
+def _transcript(run: TaskRun, cluster: Cluster, options: TurnOptions) -> Iterator[Transcript]:
+    secrets = {*options.environment.values(), *_secrets_of(cluster.kubeconfig)}
+    try:
+        transcript = Transcript(run.folder / TRANSCRIPT_NAME, secrets=secrets)
+    except OSError as exc:
+        # A full disk must not keep a turn from being taken.
+        transcript = Transcript(secrets=secrets)
+        transcript.problem = str(exc)
+    with contextlib.closing(transcript):
+        yield transcript
+
+
+def _secrets_of(kubeconfig: Path) -> Iterator[str]:
+    """Yield the credentials in a kubeconfig; what cannot be read holds none that an agent gets."""
+    try:
+        config: JsonValue = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return
+    users = config.get("users") if isinstance(config, dict) else None
+    queue: list[tuple[str, JsonValue]] = [("", users)]
+    while queue:
+        name, value = queue.pop()
+        if isinstance(value, dict):
+            queue += value.items()
+        elif isinstance(value, list):
+            queue += [(name, item) for item in value]
+        elif isinstance(value, str) and SECRET_NAMES.search(name):
+            yield value
+
+
+def _sandbox(run: TaskRun, options: TurnOptions) -> SandboxOptions | None:
+    """Return the sandbox with this task's folders hidden in it."""
+    asked = options.sandbox
+    if asked is None:
+        return None
+    hidden = (*asked.hidden, run.task.source.absolute().parent, run.folder.parent)
+    return SandboxOptions(asked.kind, asked.allowed, asked.readable, hidden)
+
+
+def _stopped_by(exc: BaseException, elapsed_sec: float) -> AgentResult:
+    """Return what a turn came to that ended in an exception."""
+    if isinstance(exc, Exception) and not isinstance(exc, RunInterruptedError):
+        return AgentResult(AgentStatus.FAILED, elapsed_sec, reason=str(exc) or repr(exc))
+    return AgentResult(AgentStatus.CANCELLED, elapsed_sec, reason="the run was interrupted")
+
+
+def _report(
+    run: TaskRun, agent: Agent, turn: AgentTurn, result: AgentResult, cluster: Cluster
+) -> AgentReport:
+    transcript = result.transcript or turn.transcript.path
+    return AgentReport(
+        name=agent.name,
+        status=result.status.value,
+        exit_code=result.exit_code,
+        elapsed_sec=result.elapsed_sec,
+        timeout_sec=turn.timeout_sec,
+        reason=turn.transcript.clean(result.reason),
+        leftover_processes=result.leftover_processes,
+        final_text=turn.transcript.clean(result.final_text)[:MAX_FINAL_TEXT],
+        usage=_usage(result),
+        transcript=None if transcript is None else _relative(transcript, run.folder),
+        sandbox=_confinement(run, result.sandbox, cluster),
+    )
+
+
+def _usage(result: AgentResult) -> UsageReport | None:
+    usage = result.usage
+    if usage is None or not usage.known:
+        return None
+    return UsageReport(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_input_tokens=usage.cached_input_tokens,
+        requests=usage.requests,
+        cost_usd=usage.cost_usd,
+    )
+
+
+def _confinement(run: TaskRun, found: Confinement | None, cluster: Cluster) -> SandboxReport:
+    if found is None or found.state == UNSANDBOXED:
+        ours = [run.task.source.absolute().parent, run.folder.parent, cluster.kubeconfig]
+        if cluster.audit_log is not None:
+            ours.append(cluster.audit_log)
+        return SandboxReport(
+            state=UNSANDBOXED, readable=list(readable_without_sandbox(ours, os.environ))
+        )
+    return SandboxReport(
+        state=found.state,
+        reachable=list(found.reachable),
+        connections=dict(found.connections),
+        readable=list(found.readable),
+    )
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder)) if path.is_relative_to(folder) else str(path)
