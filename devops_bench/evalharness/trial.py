@@ -17,7 +17,15 @@ from devops_bench.k8s.view import (
     ViewSource,
 )
 from devops_bench.verification.base import Check, CheckNode, ProbeContext
-from devops_bench.verification.checks.wording import is_secret, object_label, shown
+from devops_bench.verification.checks.wording import (
+    REDACTED,
+    is_secret,
+    object_label,
+    shown,
+    shown_path,
+)
+from devops_bench.verification.paths import parse_path
+from devops_bench.verification.placeholders import parse_with_placeholders
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.runner import VerifierAgent
 from devops_bench.verification.spec import VerificationEntry
@@ -52,7 +60,7 @@ class LeafTrial:
             "type": self.leaf.type,
             "name": self.leaf.name,
             "queries": [str(query) for query in _queries(self.leaf)],
-            "path": _text(getattr(self.leaf, "path", None)),
+            "path": _path(self.leaf),
             "objects": list(self.objects),
             "object_count": self.object_count,
             "values": list(self.values),
@@ -171,6 +179,14 @@ def _comparison(leaf: CheckNode) -> str:
     text = op if value is None else f"{op} {shown(value, secret=secret)}"
     across = _text(getattr(leaf, "across_matches", None))
     return f"{text}, {across} of them" if across else text
+
+
+def _path(leaf: CheckNode) -> str:
+    text = _text(getattr(leaf, "path", None))
+    if not text or not any(is_secret(query, ()) for query in _queries(leaf)):
+        return text
+    path, unset = parse_with_placeholders(text, parse_path)
+    return REDACTED if unset else shown_path(path, secret=True)
 
 
 def _text(value: object) -> str:

@@ -12,6 +12,7 @@ from devops_bench.core.diagnostics import Level
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.core.paths import resolve_below
+from devops_bench.k8s.secrets import may_mean_secrets
 from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import EntryError
@@ -72,6 +73,8 @@ def read_entries(
         if isinstance(item, dict):
             _resolve_task_dirs(item.get("check"), (*root, index, "check"), findings, rules)
     entries, problems = parse_entries_located(raw)
+    if rules.mode == "run":  # what a run says is written down, and variables are replaced by then
+        problems = tuple(_without_secrets(problem, raw) for problem in problems)
     for problem in problems:
         _add(problem, (*root, *problem.loc), findings, rules)
     unread = {problem.index for problem in problems if problem.kind != "other_cluster"}
@@ -119,6 +122,23 @@ def _add(problem: EntryProblem, path: DocPath, findings: Findings, rules: EntryR
         message = f"{field} {message}"
     rule = _rule_of(problem)
     findings.add(path, message, problem.hint, level, key=rule == rule_ids.UNKNOWN_FIELD, rule=rule)
+
+
+def _without_secrets(problem: EntryProblem, raw: JsonValue) -> EntryProblem:
+    """Return a problem without what a check of Secrets compares with: messages quote it."""
+    node: JsonValue = raw
+    for step in problem.loc[:-1]:
+        if isinstance(node, list) and isinstance(step, int) and step < len(node):
+            node = node[step]
+        else:
+            node = node.get(str(step)) if isinstance(node, dict) else None
+    kind = node.get("kind") if isinstance(node, dict) else None
+    if problem.loc[-1:] in (("path",), ("value",)) and may_mean_secrets(str(kind)):
+        return replace(problem, message=_HIDDEN, hint="lint shows it")
+    return problem
+
+
+_HIDDEN: Final = "is not valid; what is wrong is not quoted, since the check reads Secrets"
 
 
 def _rule_of(problem: EntryProblem) -> str:
