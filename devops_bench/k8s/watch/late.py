@@ -142,8 +142,9 @@ class LateKinds:
         return None
 
     def _tell(self, readers: Sequence[Subscription], why: str, state: StateInfo) -> None:
-        number = next(self._numbers)
-        gap = Gap(_STREAM, number, why, state.rv, None, state.at_sec, None, False, "not closed")
+        # The state itself is in the gap: it may be the turn's last.
+        number, before = next(self._numbers), state.rv - 1
+        gap = Gap(_STREAM, number, why, before, None, state.at_sec, None, False, "not closed")
         for item in readers:
             self._judge.tell(item.id, gap)
 
