@@ -17,6 +17,7 @@ from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import EntryError
 from devops_bench.tasks.yaml import DocPath, format_path
+from devops_bench.verification.probes.verify_script import VerifyScript
 from devops_bench.verification.problems import ProblemKind
 from devops_bench.verification.spec import (
     EntryProblem,
@@ -165,12 +166,15 @@ def _fits_budget(entry: JsonObject, path: DocPath, findings: Findings, rules: En
     """
     nodes = [node for node, _ in _nodes(entry.get("check"), path)]
     scripts = [node for node in nodes if node.get("type") == "verify_script"]
-    seconds = sum(_seconds(script.get("timeout_sec", DEFAULT_TIMEOUT_SEC)) for script in scripts)
+    seconds = sum(
+        _seconds(script.get("timeout_sec", DEFAULT_TIMEOUT_SEC)) + VerifyScript.ending_sec
+        for script in scripts
+    )
     if seconds > rules.total_budget_sec:
         findings.add(
             (*path, "check"),
-            f"its verify_script may take {seconds:g} s, more than the {rules.total_budget_sec:g} s "
-            "that everything after the turn may take",
+            f"its verify_script may take {seconds:g} s to its end, more than the "
+            f"{rules.total_budget_sec:g} s that everything after the turn may take",
             "shorten its timeout_sec, or raise verification_budget_sec",
             rule=rule_ids.WINDOW_OVER_BUDGET,
         )
