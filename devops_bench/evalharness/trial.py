@@ -13,6 +13,7 @@ from devops_bench.k8s.view import (
     Reading,
     ResourceQuery,
     Snapshot,
+    Unreadable,
     View,
     ViewSource,
 )
@@ -41,7 +42,7 @@ class LeafTrial:
     Attributes:
         leaf: The leaf.
         objects: What it matched, named; at most :data:`MAX_OBJECTS`.
-        object_count: How many it matched.
+        object_count: How many it matched; ``None`` when that is not known.
         values: What was found, as text; empty where the leaf does not tell.
         comparison: What it asks of them: ``eq 3``; empty for checks without an op.
         result: What it came to; ``None`` when it was not judged.
@@ -49,7 +50,7 @@ class LeafTrial:
 
     leaf: CheckNode
     objects: tuple[str, ...]
-    object_count: int
+    object_count: int | None
     values: tuple[str, ...]
     comparison: str
     result: VerificationResult | None
@@ -143,15 +144,17 @@ def explained(entry: VerificationEntry, result: VerificationResult, view: View) 
 def _leaf(leaf: CheckNode, result: VerificationResult | None, view: View) -> LeafTrial:
     named: list[str] = []
     count = 0
+    known = True
     for query in _queries(leaf):
         reading: Reading = view.read(query)
+        known = known and not isinstance(reading, Unreadable)
         if isinstance(reading, Matched):
             count += len(reading.objects)
             named += [object_label(obj, query) for obj in reading.objects]
     return LeafTrial(
         leaf=leaf,
         objects=tuple(named[:MAX_OBJECTS]),
-        object_count=count,
+        object_count=count if known else None,
         values=_values(result),
         comparison=_comparison(leaf),
         result=result,
