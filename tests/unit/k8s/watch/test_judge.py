@@ -266,7 +266,11 @@ def test_how_much_of_a_connection_waits_is_known(judge: Judge, listener: Listene
     add_both(judge)
     one, data = source(A), line("MODIFIED", thing("it", 11, v=1).data)
     free = threading.Event()
-    judge.submit(lambda: free.wait(30) and None)
+
+    def work() -> None:
+        free.wait(30)
+
+    judge.submit(work)
     judge.line(one, data, 0.0)
     assert one.waiting_bytes == len(data)
     free.set()

@@ -194,9 +194,8 @@ def test_what_is_given_up_for_want_of_room_is_told_and_the_rest_is_right(
 
 def test_bytes_are_bounded_as_well() -> None:
     a = Watched(0)
-    a.line = [(110, 1), (111, 2)]
     merge: Merge[int] = Merge(range(2), START, many_bytes=10)
-    for rv, v in a.line:
+    for rv, v in ((110, 1), (111, 2)):
         step = a.store.apply(written(thing("it", rv, v=v)))
         assert step is not None
         merge.push(0, step, 6)
