@@ -19,17 +19,20 @@ from devops_bench.cli.errors import (
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.recorded import LastRecorded, Rejudge
-from devops_bench.evalharness.recordings import find_recordings
+from devops_bench.evalharness.recordings import Recording, find_recordings
 from devops_bench.evalharness.trial import EntryTrial, LeafTrial, explained, try_entry
 from devops_bench.evalharness.watching import Assignment
 from devops_bench.k8s.manifests import read_manifests
 from devops_bench.k8s.offline import ManifestView
+from devops_bench.results.evidence.redaction import needs_result
 from devops_bench.results.model import EXIT_FAILED, EXIT_NOT_EVALUATED, EXIT_PASSED
 from devops_bench.tasks.loader import LoadedTasks, LoadOptions, load_tasks
 from devops_bench.tasks.model import Task
 from devops_bench.verification.base import ProbeContext
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
+
+_ONLY_A_SERVER = "only a server can tell whether it would be watched"
 
 LOOK_TIMEOUT_SEC = 30.0
 """What judging one entry may take."""
@@ -101,7 +104,7 @@ def _by_objects(file: Path, tasks: list[Task]) -> list[Tried]:
         raise InvalidInputError(f"{file} cannot be read: {exc}") from exc
     view = ManifestView(read_manifests(text, file), str(file))
     return [
-        Tried(task.id, try_entry(entry, view, LOOK_TIMEOUT_SEC), "only a server can tell", None)
+        Tried(task.id, try_entry(entry, view, LOOK_TIMEOUT_SEC), _ONLY_A_SERVER, None)
         for task in tasks
         for entry in task.entries
     ]
@@ -116,12 +119,28 @@ def _by_recording(run: Path, tasks: list[Task]) -> list[Tried]:
             known = ", ".join(sorted(recordings))
             raise InvalidInputError(f"{run} has no task {task.id!r}, only {known}")
         last = LastRecorded(recording.evidence, recording.entries)
-        for entry in task.entries:
-            judge = Rejudge(entry.check, None, None, last.kept)
-            result = judge.judge(last, VerificationResult.errored("it was not judged then"))
-            trial = explained(entry, result, judge.covered(last))
-            tried.append(Tried(task.id, trial, "this is a recording", None))
+        tried += [
+            Tried(task.id, *_recorded(entry, recording, last), None) for entry in task.entries
+        ]
     return tried
+
+
+def _recorded(
+    entry: VerificationEntry, recording: Recording, last: LastRecorded
+) -> tuple[EntryTrial, str]:
+    """Return what an entry came to on the last recorded state, and where that is from."""
+    then = recording.entries.get(entry.name)
+    written = next(
+        (one.get("check") for one in recording.header.entries if one.get("name") == entry.name),
+        None,
+    )
+    judge = Rejudge(entry.check, None if then is None else then.check, written, last.kept)
+    nothing = VerificationResult.errored("the run recorded no result of it")
+    result = judge.judge(last, last.results.get(entry.name, nothing))
+    where = "this is a recording"
+    if needs_result(entry.check) and not judge.lacks:
+        where += ", which keeps of what it reads only what it came to"
+    return explained(entry, result, judge.covered(last)), where
 
 
 def _by_cluster(request: CheckRequest, tasks: list[Task]) -> int:
@@ -202,9 +221,12 @@ def _leaf_lines(leaf: LeafTrial, *, alone: bool) -> Iterator[str]:
     queries = data["queries"]
     if isinstance(queries, list) and queries:
         yield f"{indent}reads:   {printable(', '.join(map(str, queries)))}"
-        more = leaf.object_count - len(leaf.objects)
-        names = ", ".join(leaf.objects) + (f", and {more} more" if more else "")
-        yield f"{indent}matched: {leaf.object_count} ({printable(names) or 'nothing'})"
+        if leaf.object_count is None:
+            yield f"{indent}matched: unknown"
+        else:
+            more = leaf.object_count - len(leaf.objects)
+            names = ", ".join(leaf.objects) + (f", and {more} more" if more else "")
+            yield f"{indent}matched: {leaf.object_count} ({printable(names) or 'nothing'})"
     path = f"{data['path']} = " if data["path"] else ""
     if leaf.values:
         yield f"{indent}found:   {printable(path + ', '.join(leaf.values))}"

@@ -114,12 +114,10 @@ def execute(request: RunRequest) -> int:
         progress.on_phase = interrupts.on_phase
         run = _Run(request, run_id, provider, factory, writer, progress, interrupts)
         result = run.all_tasks(loaded.tasks)
-    _print_result(request, result, writer)
+    _print_result(request, result, writer, written=run.unwritten is None)
     if interrupts.cancel.is_set():
         return EXIT_INTERRUPTED
-    if run.unwritten is not None:
-        raise DevopsBenchError(run.unwritten)
-    return result.exit_code
+    return result.exit_code if run.unwritten is None else DevopsBenchError.exit_code
 
 
 def new_run_id() -> str:
@@ -160,6 +158,7 @@ class _Run:
         interrupts: Interrupts,
     ) -> None:
         self.unwritten: str | None = None
+        self._begun = False
         self._writer = writer
         self._interrupts = interrupts
         self._result = RunResult(
@@ -189,6 +188,7 @@ class _Run:
         self._update(planned=[task.id for task in tasks])
         if self.unwritten is not None:
             raise DevopsBenchError(self.unwritten)  # nothing was touched yet
+        self._begun = True
         for task in tasks:
             if self._interrupts.cancel.is_set():
                 break
@@ -211,10 +211,12 @@ class _Run:
             self.unwritten = None
         except OSError as exc:
             # What was seen is still told on the terminal, and the next task may find a place.
-            self.unwritten = (
-                f"the result could not be written to {self._writer.result_path}: {exc.strerror}"
+            before, self.unwritten = (
+                self.unwritten,
+                f"the result could not be written to {self._writer.result_path}: {exc.strerror}",
             )
-            print_error(self.unwritten)
+            if self.unwritten != before and self._begun:
+                print_error(self.unwritten)
 
 
 def _load(request: RunRequest, built_in: Mapping[str, str]) -> LoadedTasks:
@@ -259,12 +261,17 @@ def _is_file(word: str) -> bool:
         return False
 
 
-def _print_result(request: RunRequest, result: RunResult, writer: ResultWriter) -> None:
+def _print_result(
+    request: RunRequest, result: RunResult, writer: ResultWriter, *, written: bool
+) -> None:
     for task in result.tasks:
         if task.status == "error":
             print_error(f"task {task.id}: {task.reason}")
     if request.as_json:
         write_quietly(result.model_dump_json(indent=2) + "\n", sys.stdout)
     else:
-        text = f"\n{render_summary(result)}result: {writer.result_path}\n"
+        where = f"result: {writer.result_path}"
+        if not written:
+            where = f"the result is only what stands here: {writer.result_path} is not up to date"
+        text = f"\n{render_summary(result)}{where}\n"
         write_quietly(printable_lines(text), sys.stdout)

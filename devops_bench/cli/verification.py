@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import shutil
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +19,13 @@ from devops_bench.core.files import write_atomic
 from devops_bench.core.json import JsonValue
 from devops_bench.verify_protocol.batch import Batch, run_batch
 from devops_bench.verify_protocol.model import Compat, Status, VerifyResult
-from devops_bench.verify_protocol.results import as_json_bytes, as_junit, exit_code
-from devops_bench.verify_protocol.runner import DEFAULT_TIMEOUT_SEC, RunOptions
+from devops_bench.verify_protocol.results import (
+    EXIT_NOT_EVALUATED,
+    as_json_bytes,
+    as_junit,
+    exit_code,
+)
+from devops_bench.verify_protocol.runner import DEFAULT_TIMEOUT_SEC, RunOptions, script_environment
 from devops_bench.verify_protocol.sites import (
     DEFAULT_PREFIX,
     PREFIX_VARIABLE,
@@ -28,7 +33,7 @@ from devops_bench.verify_protocol.sites import (
     read_port_map,
 )
 from devops_bench.verify_protocol.slots import read_slots
-from devops_bench.verify_protocol.task import VerifyTask, load_tasks
+from devops_bench.verify_protocol.task import load_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +78,14 @@ def execute(request: VerifyRequest) -> int:
 
     Raises:
         InvalidInputError: Something is wrong with the request, and nothing was run.
-        DevopsBenchError: A result could not be written.
+        DevopsBenchError: The JUnit report could not be written.
     """
     batch = _prepare(request)
     stream = sys.stderr if request.as_json else sys.stdout
     progress = VerifyProgress(stream, tasks=len(batch.tasks))
     with Interrupts(_say_unbuffered) as interrupts, progress:
-        results = run_batch(batch, progress, interrupts.cancel)
-    if request.junit is not None:
-        _write(request.junit, as_junit(results))
+        outcome = run_batch(batch, progress, interrupts.cancel)
+    results = outcome.results
     for result in results:
         if result.status is Status.ERROR:
             print_error(f"task {result.task_id}: {result.error}")
@@ -90,13 +94,17 @@ def execute(request: VerifyRequest) -> int:
     else:
         where = printable(str(request.result_dir))
         write_quietly(f"\n{summary(results)}results: {where}\n", sys.stdout)
+    for fault in outcome.faults:
+        print_error(fault)
+    if request.junit is not None:
+        _write(request.junit, as_junit(results))
     if interrupts.cancel.is_set():
         return RunInterruptedError.exit_code
-    return exit_code(results)
+    return EXIT_NOT_EVALUATED if outcome.faults else exit_code(results)
 
 
 def _prepare(request: VerifyRequest) -> Batch:
-    tasks = _selected(load_tasks(request.folders), request.select)
+    tasks, passed_over = load_tasks(request.folders, request.select)
     slots = read_slots(request.slots)
     jobs = len(slots) if request.jobs is None else request.jobs
     if not 1 <= jobs <= len(slots):
@@ -104,42 +112,48 @@ def _prepare(request: VerifyRequest) -> Batch:
             f"--jobs must be from 1 to the number of slots, {len(slots)}, not {jobs}: "
             "two scripts never share a slot"
         )
+    sites = load_sites(request.sites)
+    known = {*sites, *(site for task in tasks for site in task.sites)}
     options = RunOptions(
         python=_interpreter(request.python),
         timeout_sec=request.timeout_sec,
         server_hostname=request.server_hostname,
-        sites=load_sites(request.sites),
+        sites=sites,
         prefix=os.environ.get(PREFIX_VARIABLE) or DEFAULT_PREFIX,
-        ports={} if request.port_map is None else read_port_map(request.port_map),
+        ports={} if request.port_map is None else read_port_map(request.port_map, known),
         environment=request.environment,
         compat=request.compat,
     )
     for task in tasks:
+        script_environment(task, slots[0], options)  # raises what is wrong with its sites
         for site in task.sites:
-            if site not in options.sites:
-                write_quietly(
-                    f"warning: {printable(task.id)}: the site {site!r} is not known; its container "
-                    "has no suffix and it has no database (--sites adds it)\n",
-                    sys.stderr,
+            if site not in sites:
+                passed_over.append(
+                    f"{task.id}: the site {site!r} is not known; its container has no suffix and "
+                    "it has no database (--sites adds it)"
                 )
-    try:
-        request.result_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as exc:
-        raise InvalidInputError(
-            f"the folder {request.result_dir} cannot be made: {exc.strerror}"
-        ) from exc
+    if request.junit is not None:
+        if request.junit.is_dir():
+            raise InvalidInputError(f"--junit {request.junit} is a folder")
+        _probe_folder(request.junit.absolute().parent, "--junit", make=False)
+    _probe_folder(request.result_dir, "--result-dir", make=True)
+    from devops_bench.clusters import leftovers  # late: only what the runs before left behind
+
+    for line in (*passed_over, *leftovers.sweep()):
+        write_quietly(f"warning: {printable(line)}\n", sys.stderr)
     return Batch(tasks, request.result_dir, slots, min(jobs, len(tasks)), options)
 
 
-def _selected(tasks: Sequence[VerifyTask], patterns: Sequence[str]) -> list[VerifyTask]:
-    chosen = [
-        task
-        for task in tasks
-        if not patterns or any(fnmatch.fnmatchcase(task.id, pattern) for pattern in patterns)
-    ]
-    if not chosen:
-        raise InvalidInputError(f"no task has an id like {' or '.join(patterns)}")
-    return chosen
+def _probe_folder(folder: Path, option: str, *, make: bool) -> None:
+    """Find out that nothing can be written before anything runs, and not when it is over."""
+    try:
+        if make:
+            folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as exc:
+        reason = exc.strerror or str(exc)
+        raise InvalidInputError(f"{option}: nothing can be written to {folder}: {reason}") from exc
 
 
 def _interpreter(given: str | None) -> str:

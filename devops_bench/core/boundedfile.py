@@ -4,6 +4,27 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Protocol
+
+
+class OutputSink(Protocol):
+    """Takes a program's output as it comes; used from one thread.
+
+    Attributes:
+        dropped: Bytes that it did not take.
+        fault: Why it could not take some, such as a full disk; empty when it could.
+    """
+
+    dropped: int
+    fault: str
+
+    def write(self, data: bytes) -> None:
+        """Take the next bytes; called with none at the end of the stream."""
+        ...
+
+    def close(self) -> None:
+        """Take no more."""
+        ...
 
 
 class BoundedFile:

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO
 
 from devops_bench.core import reaper
-from devops_bench.core.boundedfile import BoundedFile
+from devops_bench.core.boundedfile import BoundedFile, OutputSink
 from devops_bench.core.errors import SupervisionError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.core.marking import MARKER_VARIABLE, end_marked
@@ -59,10 +59,11 @@ class Program:
             ``PATH`` of ``env``.
         cwd: Its working directory.
         env: Its whole environment.
-        stdout: The file that its standard output goes to; created, mode 0600.
-        stderr: The file that its standard error goes to; created, mode 0600.
+        stdout: Where its standard output goes: a file, created with mode 0600, or a sink, which
+            has its own bound. Only a sink is out of the reach of a program of the same user.
+        stderr: Where its standard error goes, likewise.
         stdin: What it reads, and then end of file; ``None`` gives it ``/dev/null``.
-        max_output_bytes: How much of each stream is kept, ≥ 0; the rest is read and counted.
+        max_output_bytes: How much of each stream a file keeps, ≥ 0; the rest is read and counted.
         grace_sec: Seconds between SIGTERM and SIGKILL, ≥ 0.
         kill_timeout_sec: Seconds for which SIGKILL is repeated, > 0.
         on_stdout: Called with each piece of its standard output as it comes, in the thread of
@@ -70,13 +71,15 @@ class Program:
         on_stderr: As above, for its error output.
         terminal: A descriptor of a terminal that it gets instead of the three streams; nothing is
             then written to ``stdout`` and ``stderr``, and ``stdin`` is not given.
+        held: Descriptors that stay open until nothing of the program runs any more, should this
+            process be killed before that: a lock's, say. The program does not get them.
     """
 
     argv: Sequence[str]
     cwd: Path
     env: Mapping[str, str]
-    stdout: Path
-    stderr: Path
+    stdout: Path | OutputSink
+    stderr: Path | OutputSink
     stdin: bytes | None = None
     max_output_bytes: int = 64 * 1024 * 1024
     grace_sec: float = 5.0
@@ -84,6 +87,7 @@ class Program:
     on_stdout: Callable[[bytes], None] | None = None
     on_stderr: Callable[[bytes], None] | None = None
     terminal: int | None = None
+    held: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +144,11 @@ def run_program(
         raise ValueError("an argument or a variable holds a NUL character")
     started = time.monotonic()
     with contextlib.ExitStack() as stack:
-        sinks = (
-            BoundedFile(program.stdout, program.max_output_bytes),
-            BoundedFile(program.stderr, program.max_output_bytes),
-        )
-        for sink in sinks:
+        sinks: list[OutputSink] = []
+        for where in (program.stdout, program.stderr):
+            sink = _sink(where, program.max_output_bytes)
             stack.enter_context(contextlib.closing(sink))
+            sinks.append(sink)
         run = stack.enter_context(contextlib.closing(_Run(program, *sinks)))
         with _watching(program):
             ended_by = run.watch(started + timeout_sec, cancel or threading.Event())
@@ -163,6 +166,10 @@ def run_program(
         output_fault=sinks[0].fault or sinks[1].fault,
         lost=report.lost,
     )
+
+
+def _sink(where: Path | OutputSink, room: int) -> OutputSink:
+    return BoundedFile(where, room) if isinstance(where, Path) else where
 
 
 @contextlib.contextmanager
@@ -190,7 +197,7 @@ class _Report:
 class _Run:
     """The reaper with the program below it, its pipes, and what they brought."""
 
-    def __init__(self, program: Program, stdout: BoundedFile, stderr: BoundedFile) -> None:
+    def __init__(self, program: Program, stdout: OutputSink, stderr: OutputSink) -> None:
         self._program = program
         self._marker = secrets.token_hex(16)
         self._messages = b""
@@ -202,14 +209,15 @@ class _Run:
         stdin = subprocess.DEVNULL if program.stdin is None else subprocess.PIPE
         terminal = program.terminal
         output = subprocess.PIPE if terminal is None else terminal
+        descriptors = (control_read, status_write, *program.held)
         try:
             # Its own session: a Ctrl-C at the terminal is for devops-bench, which then asks.
             self._reaper = subprocess.Popen(
-                [sys.executable, "-I", "-S", reaper.__file__, str(control_read), str(status_write)],
+                [sys.executable, "-I", "-S", reaper.__file__, *map(str, descriptors)],
                 stdin=stdin if terminal is None else terminal,
                 stdout=output,
                 stderr=output,
-                pass_fds=(control_read, status_write),
+                pass_fds=descriptors,
                 start_new_session=True,
                 bufsize=0,
                 env={k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"},
@@ -303,7 +311,7 @@ class _Run:
     def _read_into(
         self,
         stream: IO[bytes] | None,
-        sink: BoundedFile,
+        sink: OutputSink,
         show: Callable[[bytes], None] | None,
     ) -> None:
         if stream is None:

@@ -1,7 +1,8 @@
 """The small program that every agent runs under, so that nothing of an agent outlives its turn.
 
-It is started as ``python -I -S reaper.py CONTROL_FD STATUS_FD`` by :mod:`devops_bench.core.process`
-and uses the standard library only, so that it starts in a few milliseconds. It
+It is started as ``python -I -S reaper.py CONTROL_FD STATUS_FD [HELD_FD…]`` by
+:mod:`devops_bench.core.process` and uses the standard library only, so that it starts in a few
+milliseconds. It
 
 * becomes a child subreaper (``PR_SET_CHILD_SUBREAPER``, prctl(2)): whatever an agent leaves behind,
   also by a double fork into a new session, becomes a child of this process instead of init's;
@@ -15,6 +16,9 @@ then at most one ``T``: end it. The status pipe carries one line of JSON back:
 ``{"errno": N, "message": …}`` when the program could not be started, otherwise, when nothing of it
 is left, its wait status with ``asked`` (whether it was still running when its end was asked for)
 and the counts ``leftovers`` and ``unkillable``.
+
+The held descriptors are of no other use than to be open until then, also after devops-bench was
+killed: the lock of what the program uses is so not free before the program is gone.
 
 On a system without prctl(2) and /proc only the program's own process group is ended.
 """
@@ -71,10 +75,10 @@ def descendants(root: int) -> set[int]:
     return found & alive
 
 
-def main(control_fd: int, status_fd: int) -> int:
+def main(control_fd: int, status_fd: int, *held_fds: int) -> int:
     """Run one program as the module's docstring says; return this process's exit code."""
-    os.set_inheritable(control_fd, False)
-    os.set_inheritable(status_fd, False)
+    for fd in (control_fd, status_fd, *held_fds):
+        os.set_inheritable(fd, False)
     with contextlib.suppress(AttributeError, OSError):  # no prctl(2): see the module's docstring
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     wake_fd = _watch_signals()
@@ -256,4 +260,4 @@ class _Tree:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(*map(int, sys.argv[1:])))

@@ -16,6 +16,7 @@ from devops_bench.results.evidence.records import (
     Marked,
     Sampled,
 )
+from devops_bench.verification.combinators import ending_sec_of, own_timeout_sec_of
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.runner import SAMPLE_TIMEOUT_SEC, not_converged, time_to_end
 from devops_bench.verification.spec import VerificationEntry
@@ -56,6 +57,9 @@ class Converge:
         self._cancel = cancel
         self._last: VerificationResult | None = None
         self._took = 0.0
+        # A probe may need more than other samples get, and part of that for ending what it started.
+        self._longest = max(SAMPLE_TIMEOUT_SEC, own_timeout_sec_of(entry.check))
+        self._ending = ending_sec_of(entry.check)
 
     def run(self, stream: Stream | None, start: float, timeout_sec: float) -> VerificationResult:
         """Wait until the check passes on a status that is not stale.
@@ -89,7 +93,9 @@ class Converge:
         final = False
         while not self._cancel.is_set():
             now = self._clock.monotonic()
-            last_due = deadline - time_to_end(self._took, budget)
+            last_due = deadline - time_to_end(self._took, budget) - self._ending
+            if self._cannot_end(deadline - now):
+                return None
             if not final and now >= min(due, last_due):
                 final = now >= last_due and self._last is not None
                 passed_at = self._look(deadline)
@@ -108,9 +114,13 @@ class Converge:
                 return passed_at
         return None
 
+    def _cannot_end(self, left_sec: float) -> bool:
+        """Return whether another run of a probe would only hide what the last one saw."""
+        return self._ending > 0 and self._last is not None and left_sec < self._took + self._ending
+
     def _look(self, deadline: float) -> float | None:
         began = self._clock.monotonic()
-        timeout = max(0.001, min(deadline - began, SAMPLE_TIMEOUT_SEC))
+        timeout = max(0.001, min(deadline - began, self._longest))
         look: Look = look_once(self._runner, self._entry, timeout)
         ended = self._clock.monotonic()
         self._took = ended - began

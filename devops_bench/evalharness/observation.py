@@ -129,7 +129,7 @@ def hold_verdict(obs: HoldObservation) -> tuple[bool, VerificationStatus, str]:
     if obs.error_count >= obs.sample_count:
         return _error(
             obs,
-            f"it could never be evaluated: all of {obs.sample_count} sample(s) errored, "
+            f"it could never be evaluated: all of {_count(obs.sample_count, 'sample')} errored, "
             f"the last with: {_last_error(obs)}",
         )
     if obs.violated:
@@ -146,7 +146,7 @@ def hold_verdict(obs: HoldObservation) -> tuple[bool, VerificationStatus, str]:
         return False, "error", f"its window was cut short: {obs.cut_short}"
     unseen = obs.coverage.unclosed() if obs.coverage is not None else ()
     if unseen and obs.coverage is not None and not obs.coverage.accepts_gaps:
-        more = f"; and {len(unseen) - 1} more gap(s)" if len(unseen) > 1 else ""
+        more = f"; and {_count(len(unseen) - 1, 'more gap')}" if len(unseen) > 1 else ""
         return False, "error", f"it was not observed throughout: {unseen[0]}{more}"
     return True, "pass", _held(obs)
 
@@ -164,11 +164,16 @@ def _held(obs: HoldObservation) -> str:
     judged = obs.sample_count - obs.error_count
     coverage = obs.coverage
     watched = coverage is not None and coverage.mode == "watched"
-    reason = f"held in each of {judged} {'stored state(s)' if watched else 'sample(s)'}"
+    what = "stored state" if watched else "sample"
+    reason = f"held in 1 {what}" if judged == 1 else f"held in each of {judged} {what}s"
     if obs.error_count:
         reason += f"; {obs.error_count} more could not be evaluated"
     if obs.missed_count:
-        reason += f"; {obs.missed_count} due sample(s) were not taken"
+        reason += f"; {_count(obs.missed_count, 'due sample')} not taken"
     if coverage is not None and (unseen := coverage.unclosed()):
         reason += f"; not observed, which the spec accepts: {'; '.join(map(str, unseen))}"
     return reason
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

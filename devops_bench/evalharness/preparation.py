@@ -75,8 +75,8 @@ def check_ground(access: ClusterAccess, entries: Iterable[VerificationEntry]) ->
     ]
     if missing:
         raise SetupError(
-            f"a safeguard reads what does not exist after the setup: {'; '.join(missing)} "
-            "(may_appear: true says that it need not)"
+            "what a safeguard reads was not found to exist after the setup: "
+            f"{'; '.join(missing)} (may_appear: true says that it need not exist)"
         )
 
 

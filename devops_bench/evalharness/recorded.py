@@ -15,7 +15,7 @@ from devops_bench.k8s.watch.tables import Key, Tables
 from devops_bench.k8s.watch.tables import Step as TableStep
 from devops_bench.results.evidence.projection import missing_fields
 from devops_bench.results.evidence.reader import Evidence
-from devops_bench.results.evidence.records import Sampled, Step, Subscribed, WatchName
+from devops_bench.results.evidence.records import Judged, Sampled, Step, Subscribed, WatchName
 from devops_bench.results.evidence.redaction import needs_result
 from devops_bench.results.evidence.specification import says_the_same
 from devops_bench.verification.base import Check, CheckNode, Fields
@@ -248,10 +248,15 @@ class LastRecorded:
     Args:
         evidence: The recording.
         entries: The recorded entries by name.
+
+    Attributes:
+        kept: What was kept of the objects of each recorded query.
+        results: What each entry came to when it was judged last, by its name.
     """
 
     def __init__(self, evidence: Evidence, entries: Mapping[str, VerificationEntry]) -> None:
         self.kept = evidence.kept
+        self.results: dict[str, VerificationResult] = {}
         self._newest: dict[ResourceQuery, tuple[float, Reading]] = {}
         held: dict[WatchName, Tables] = {}
         for record in evidence.records:
@@ -262,7 +267,9 @@ class LastRecorded:
                 tables.apply(TableStep(record.rv, record.updates))
                 for query in {update.query for update in record.updates}:
                     self._note(query, record.at_sec, tables.read(query))
-            elif isinstance(record, Sampled):
+            if isinstance(record, Judged | Sampled):
+                self.results[record.entry] = record.result
+            if isinstance(record, Sampled):
                 for query, reading in (record.readings or {}).items():
                     self._note(query, record.began_sec, reading)
 

@@ -13,11 +13,20 @@ from devops_bench.k8s.view import (
     Reading,
     ResourceQuery,
     Snapshot,
+    Unreadable,
     View,
     ViewSource,
 )
 from devops_bench.verification.base import Check, CheckNode, ProbeContext
-from devops_bench.verification.checks.wording import is_secret, object_label, shown
+from devops_bench.verification.checks.wording import (
+    REDACTED,
+    is_secret,
+    object_label,
+    shown,
+    shown_path,
+)
+from devops_bench.verification.paths import parse_path
+from devops_bench.verification.placeholders import parse_with_placeholders
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.runner import VerifierAgent
 from devops_bench.verification.spec import VerificationEntry
@@ -33,7 +42,7 @@ class LeafTrial:
     Attributes:
         leaf: The leaf.
         objects: What it matched, named; at most :data:`MAX_OBJECTS`.
-        object_count: How many it matched.
+        object_count: How many it matched; ``None`` when that is not known.
         values: What was found, as text; empty where the leaf does not tell.
         comparison: What it asks of them: ``eq 3``; empty for checks without an op.
         result: What it came to; ``None`` when it was not judged.
@@ -41,7 +50,7 @@ class LeafTrial:
 
     leaf: CheckNode
     objects: tuple[str, ...]
-    object_count: int
+    object_count: int | None
     values: tuple[str, ...]
     comparison: str
     result: VerificationResult | None
@@ -52,7 +61,7 @@ class LeafTrial:
             "type": self.leaf.type,
             "name": self.leaf.name,
             "queries": [str(query) for query in _queries(self.leaf)],
-            "path": _text(getattr(self.leaf, "path", None)),
+            "path": _path(self.leaf),
             "objects": list(self.objects),
             "object_count": self.object_count,
             "values": list(self.values),
@@ -135,15 +144,17 @@ def explained(entry: VerificationEntry, result: VerificationResult, view: View) 
 def _leaf(leaf: CheckNode, result: VerificationResult | None, view: View) -> LeafTrial:
     named: list[str] = []
     count = 0
+    known = True
     for query in _queries(leaf):
         reading: Reading = view.read(query)
+        known = known and not isinstance(reading, Unreadable)
         if isinstance(reading, Matched):
             count += len(reading.objects)
             named += [object_label(obj, query) for obj in reading.objects]
     return LeafTrial(
         leaf=leaf,
         objects=tuple(named[:MAX_OBJECTS]),
-        object_count=count,
+        object_count=count if known else None,
         values=_values(result),
         comparison=_comparison(leaf),
         result=result,
@@ -171,6 +182,14 @@ def _comparison(leaf: CheckNode) -> str:
     text = op if value is None else f"{op} {shown(value, secret=secret)}"
     across = _text(getattr(leaf, "across_matches", None))
     return f"{text}, {across} of them" if across else text
+
+
+def _path(leaf: CheckNode) -> str:
+    text = _text(getattr(leaf, "path", None))
+    if not text or not any(is_secret(query, ()) for query in _queries(leaf)):
+        return text
+    path, unset = parse_with_placeholders(text, parse_path)
+    return REDACTED if unset else shown_path(path, secret=True)
 
 
 def _text(value: object) -> str:

@@ -24,8 +24,8 @@ from devops_bench.verification.spec import VerificationEntry
 
 log = structlog.get_logger(__name__)
 
-FENCE_TIMEOUT_SEC = 15.0
-"""What a fence may take before it counts as not reached."""
+FENCE_TIMEOUT_SEC = 20.0
+"""What a fence may take before it counts as not reached; three quarters of it are for streams."""
 
 _START_TRIES = 3
 _RETRY_SEC = 0.5

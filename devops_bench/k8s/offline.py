@@ -168,6 +168,11 @@ def _group(data: JsonObject) -> str:
     return str(data.get("apiVersion")).rpartition("/")[0]
 
 
+def built_in(kind: str) -> ApiResource | None:
+    """Return the built-in kind that a word of an author means, ``None`` for another kind."""
+    return _BUILT_IN_KINDS.find(kind)
+
+
 def same_kind(left: str, right: str) -> bool:
     """Return whether two words of authors mean the same kind on every cluster.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 from devops_bench.k8s.objects import KubeObject
@@ -39,7 +40,18 @@ class ResourceQuery:
             text += f" {self.name}"
         if self.selector is not None:
             text += f" with labels {self.selector}"
-        return f"{text} in namespace {self.namespace}" if self.namespace is not None else text
+        if self.namespace is None or is_cluster_scoped(self.kind):
+            return text
+        return f"{text} in namespace {self.namespace}"
+
+
+@lru_cache(maxsize=1024)
+def is_cluster_scoped(kind: str) -> bool:
+    """Return whether a kind is built in and has no namespaces; other kinds only a server knows."""
+    from devops_bench.k8s.offline import built_in  # late: it is about views itself
+
+    found = built_in(kind)
+    return found is not None and not found.namespaced
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from devops_bench.results.model import AgentReport, CoverageRow, ReportRow, RunResult, TaskResult
+from devops_bench.results.model import (
+    AgentReport,
+    CoverageRow,
+    GapRow,
+    ReportRow,
+    RunResult,
+    TaskResult,
+)
 
 _MARKS = {"pass": "ok   ", "fail": "FAIL ", "error": "ERROR"}
 
@@ -153,13 +160,31 @@ def _coverage_lines(coverage: CoverageRow) -> Iterator[str]:
         if blind is not None:
             text += f": a violation shorter than {blind:.1f} s can have been missed"
         yield text
-    for gap in coverage["gaps"]:
+    for gap in _grouped(coverage["gaps"]):
         state = "closed gap" if gap["closed"] else "GAP"
         until = "the end" if gap["to_sec"] is None else _seconds(gap["to_sec"])
         yield (
             f"{state}: {gap['stream']}, from {_seconds(max(0.0, gap['from_sec']))} to {until}: "
             f"{gap['cause']}" + (f" ({gap['how']})" if gap["how"] else "")
         )
+
+
+def _grouped(gaps: Iterable[GapRow]) -> Iterator[GapRow]:
+    """Yield gaps, those of one cause that meet as one: an outage breaks streams again and again."""
+    groups: dict[tuple[bool, str, str], list[GapRow]] = {}
+    for gap in sorted(gaps, key=lambda one: one["from_sec"]):
+        group = groups.setdefault((gap["closed"], gap["cause"], gap["how"]), [])
+        last = group[-1] if group else None
+        if last is None or (last["to_sec"] is not None and last["to_sec"] < gap["from_sec"]):
+            group.append(gap.copy())
+            continue
+        ends = (last["to_sec"], gap["to_sec"])
+        last["to_sec"] = None if ends[0] is None or ends[1] is None else max(ends[0], ends[1])
+        if gap["stream"] not in last["stream"].split("; "):
+            last["stream"] += f"; {gap['stream']}"
+    yield from sorted(
+        (gap for group in groups.values() for gap in group), key=lambda one: one["from_sec"]
+    )
 
 
 def _seconds(value: float | None) -> str:

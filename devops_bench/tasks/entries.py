@@ -12,10 +12,12 @@ from devops_bench.core.diagnostics import Level
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.core.paths import resolve_below
+from devops_bench.k8s.secrets import may_mean_secrets
 from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import EntryError
 from devops_bench.tasks.yaml import DocPath, format_path
+from devops_bench.verification.probes.verify_script import VerifyScript
 from devops_bench.verification.problems import ProblemKind
 from devops_bench.verification.spec import (
     EntryProblem,
@@ -72,6 +74,8 @@ def read_entries(
         if isinstance(item, dict):
             _resolve_task_dirs(item.get("check"), (*root, index, "check"), findings, rules)
     entries, problems = parse_entries_located(raw)
+    if rules.mode == "run":  # what a run says is written down, and variables are replaced by then
+        problems = tuple(_without_secrets(problem, raw) for problem in problems)
     for problem in problems:
         _add(problem, (*root, *problem.loc), findings, rules)
     unread = {problem.index for problem in problems if problem.kind != "other_cluster"}
@@ -121,6 +125,23 @@ def _add(problem: EntryProblem, path: DocPath, findings: Findings, rules: EntryR
     findings.add(path, message, problem.hint, level, key=rule == rule_ids.UNKNOWN_FIELD, rule=rule)
 
 
+def _without_secrets(problem: EntryProblem, raw: JsonValue) -> EntryProblem:
+    """Return a problem without what a check of Secrets compares with: messages quote it."""
+    node: JsonValue = raw
+    for step in problem.loc[:-1]:
+        if isinstance(node, list) and isinstance(step, int) and step < len(node):
+            node = node[step]
+        else:
+            node = node.get(str(step)) if isinstance(node, dict) else None
+    kind = node.get("kind") if isinstance(node, dict) else None
+    if problem.loc[-1:] in (("path",), ("value",)) and may_mean_secrets(str(kind)):
+        return replace(problem, message=_HIDDEN, hint="lint shows it")
+    return problem
+
+
+_HIDDEN: Final = "is not valid; what is wrong is not quoted, since the check reads Secrets"
+
+
 def _rule_of(problem: EntryProblem) -> str:
     """Return the stable id of what ``problem`` is."""
     return _RULES_BY_KIND.get(problem.kind, rule_ids.ENTRY_FIELD)
@@ -145,12 +166,15 @@ def _fits_budget(entry: JsonObject, path: DocPath, findings: Findings, rules: En
     """
     nodes = [node for node, _ in _nodes(entry.get("check"), path)]
     scripts = [node for node in nodes if node.get("type") == "verify_script"]
-    seconds = sum(_seconds(script.get("timeout_sec", DEFAULT_TIMEOUT_SEC)) for script in scripts)
+    seconds = sum(
+        _seconds(script.get("timeout_sec", DEFAULT_TIMEOUT_SEC)) + VerifyScript.ending_sec
+        for script in scripts
+    )
     if seconds > rules.total_budget_sec:
         findings.add(
             (*path, "check"),
-            f"its verify_script may take {seconds:g} s, more than the {rules.total_budget_sec:g} s "
-            "that everything after the turn may take",
+            f"its verify_script may take {seconds:g} s to its end, more than the "
+            f"{rules.total_budget_sec:g} s that everything after the turn may take",
             "shorten its timeout_sec, or raise verification_budget_sec",
             rule=rule_ids.WINDOW_OVER_BUDGET,
         )

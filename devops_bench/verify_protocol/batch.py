@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from devops_bench.core.errors import DevopsBenchError
-from devops_bench.verify_protocol.model import VerifyResult
+from devops_bench.core.errors import DevopsBenchError, InvalidInputError
+from devops_bench.verify_protocol.judge import without_verdict
+from devops_bench.verify_protocol.model import Status, VerifyResult
 from devops_bench.verify_protocol.results import result_path, write_result
 from devops_bench.verify_protocol.runner import RunOptions, run_task
-from devops_bench.verify_protocol.slots import leased_slot
+from devops_bench.verify_protocol.slots import Lease, leased_slot
 from devops_bench.verify_protocol.task import VerifyTask
 
 
@@ -30,7 +31,7 @@ class BatchReporter(Protocol):
         ...
 
     def finished(self, result: VerifyResult, elapsed_sec: float) -> None:
-        """A task has its result, and it is written."""
+        """A task has its result, and it is written, if it could be."""
         ...
 
 
@@ -53,21 +54,41 @@ class Batch:
     options: RunOptions
 
 
-def run_batch(batch: Batch, reporter: BatchReporter, cancel: threading.Event) -> list[VerifyResult]:
-    """Run every task, and return the results in the order of the tasks.
+@dataclass(frozen=True, slots=True)
+class BatchOutcome:
+    """What a batch came to.
 
-    Each result is written as soon as it is there. A task's old result is removed when its script
-    starts, so that nothing of an earlier run is taken for this one's.
+    Attributes:
+        results: One for every task, in the order of the tasks; an ``ERROR`` for each that was not
+            started.
+        faults: What else went wrong: a slot's lock or a result that could not be written. A result
+            that is not in its file is among ``results`` all the same.
+    """
+
+    results: tuple[VerifyResult, ...]
+    faults: tuple[str, ...] = ()
+
+
+def run_batch(batch: Batch, reporter: BatchReporter, cancel: threading.Event) -> BatchOutcome:
+    """Run every task; what goes wrong with one is its own ``ERROR``, and the others run.
+
+    The old results of all tasks are removed first, and each new one is written as soon as it is
+    there, so that nothing of an earlier run is taken for this one's, however this one ends.
 
     Args:
         batch: What to run.
         reporter: Is told what happens.
-        cancel: When it is set, running scripts are ended (an ``ERROR``), and no other starts; the
-            tasks that were not started are not among the results.
+        cancel: When it is set, running scripts are ended (an ``ERROR``), and no other starts.
 
     Raises:
-        DevopsBenchError: A result or a lock could not be written; the other scripts were ended.
+        InvalidInputError: An old result cannot be removed; nothing was run.
     """
+    for task in batch.tasks:
+        old = result_path(batch.result_dir, task.id)
+        try:
+            old.unlink(missing_ok=True)
+        except OSError as exc:
+            raise InvalidInputError(f"{old} is in the way: {exc.strerror}") from exc
     work = _Work(batch, reporter, cancel)
     threads = [
         threading.Thread(target=work.work, name=f"verify-{number}") for number in range(batch.jobs)
@@ -76,9 +97,7 @@ def run_batch(batch: Batch, reporter: BatchReporter, cancel: threading.Event) ->
         thread.start()
     for thread in threads:
         thread.join()
-    if work.failure is not None:
-        raise work.failure
-    return [work.results[task.id] for task in batch.tasks if task.id in work.results]
+    return work.outcome()
 
 
 class _Work:
@@ -91,8 +110,8 @@ class _Work:
         self._queue: queue.SimpleQueue[VerifyTask] = queue.SimpleQueue()
         for task in batch.tasks:
             self._queue.put(task)
-        self.results: dict[str, VerifyResult] = {}
-        self.failure: Exception | None = None
+        self._results: dict[str, VerifyResult] = {}
+        self._faults: list[str] = []
 
     def work(self) -> None:
         """Lease a slot and run tasks on it until none is left."""
@@ -102,27 +121,52 @@ class _Work:
                 prefix=self._batch.options.prefix,
                 give_up=lambda: self._cancel.is_set() or self._queue.empty(),
                 waiting=lambda: self._reporter.waiting(self._batch.slots),
-            ) as slot:
-                while slot is not None and not self._cancel.is_set():
+            ) as lease:
+                while lease is not None and not self._cancel.is_set():
                     try:
                         task = self._queue.get_nowait()
                     except queue.Empty:
                         return
-                    self._run(task, slot)
-        except Exception as exc:  # noqa: BLE001 - raised again in the thread that waits for us
-            self.failure = exc
-            self._cancel.set()
+                    self._run(task, lease)
+        except DevopsBenchError as exc:
+            self._faults.append(str(exc))
 
-    def _run(self, task: VerifyTask, slot: int) -> None:
+    def outcome(self) -> BatchOutcome:
+        """Give every task without a result one that says why; once, when the workers are done."""
+        why = "interrupted" if self._cancel.is_set() else "; ".join(self._faults)
+        for task in self._batch.tasks:
+            if task.id not in self._results:
+                self._keep(self._error(task, f"it was not started: {why}"))
+        results = tuple(self._results[task.id] for task in self._batch.tasks)
+        return BatchOutcome(results, tuple(dict.fromkeys(self._faults)))
+
+    def _run(self, task: VerifyTask, lease: Lease) -> None:
         began = time.monotonic()
-        self._reporter.started(task, slot)
+        self._reporter.started(task, lease.slot)
         try:
-            result_path(self._batch.result_dir, task.id).unlink(missing_ok=True)
-            result = run_task(task, slot, self._batch.options, cancel=self._cancel)
-            write_result(self._batch.result_dir, result)
-        except OSError as exc:
-            raise DevopsBenchError(
-                f"the result of {task.id} could not be written to {self._batch.result_dir}: {exc}"
-            ) from exc
-        self.results[task.id] = result
+            result = run_task(
+                task,
+                lease.slot,
+                self._batch.options,
+                cancel=self._cancel,
+                held=(lease.descriptor,),
+            )
+        except Exception as exc:  # noqa: BLE001 - a fault of ours must not lose the others
+            result = self._error(task, f"it was not observed: {exc!r}")
+        self._keep(result)
         self._reporter.finished(result, time.monotonic() - began)
+
+    def _error(self, task: VerifyTask, error: str) -> VerifyResult:
+        return without_verdict(task.id, Status.ERROR, error, self._batch.options.compat)
+
+    def _keep(self, result: VerifyResult) -> None:
+        self._results[result.task_id] = result
+        folder = self._batch.result_dir
+        try:
+            folder.mkdir(parents=True, exist_ok=True)  # a script may have removed it
+            write_result(folder, result)
+        except OSError as exc:
+            reason = exc.strerror or str(exc)
+            self._faults.append(
+                f"the result of {result.task_id} could not be written to {folder}: {reason}"
+            )

@@ -5,18 +5,20 @@ from __future__ import annotations
 import signal
 from typing import Final
 
-from devops_bench.verify_protocol.model import Ending, Parsed, Status, VerifyResult
+from devops_bench.verify_protocol.model import Compat, Ending, Parsed, Status, VerifyResult
 
 NO_SCRIPT: Final = "no verify.py"
 """The error of a task that is skipped."""
+END_UNKNOWN: Final = "nobody knows how it ended"
+"""The error of a script whose end was not seen."""
 
 
 def judge(task_id: str, parsed: Parsed, ending: Ending) -> VerifyResult:
     """Return the result of a task, by the strict rules.
 
     Score, earned and total come from the checks. Whatever keeps the output from being the whole
-    story is an ``ERROR``, with the checks that were seen; a SCORE line, or a ``[FAIL]`` line that
-    could not be read, can only lower the status.
+    story is an ``ERROR``, with the checks that were seen; a SCORE line, or a ``[FAIL]`` that could
+    not be read, can only lower the status.
 
     Args:
         task_id: Safe as a file's name.
@@ -44,9 +46,24 @@ def judge(task_id: str, parsed: Parsed, ending: Ending) -> VerifyResult:
     )
 
 
-def skipped(task_id: str) -> VerifyResult:
+def skipped(task_id: str, compat: Compat = Compat.STRICT) -> VerifyResult:
     """Return the result of a task without a ``verify.py``."""
-    return VerifyResult(task_id=task_id, status=Status.SKIP, error=NO_SCRIPT)
+    return without_verdict(task_id, Status.SKIP, NO_SCRIPT, compat)
+
+
+def without_verdict(
+    task_id: str, status: Status, error: str, compat: Compat = Compat.STRICT
+) -> VerifyResult:
+    """Return the result of a task of which no output was judged.
+
+    Args:
+        task_id: Safe as a file's name.
+        status: ``ERROR`` or ``SKIP``.
+        error: Why.
+        compat: In whose shape.
+    """
+    findings = None if compat is Compat.REFERENCE else ()
+    return VerifyResult(task_id=task_id, status=status, error=error, findings=findings)
 
 
 def why_no_verdict(parsed: Parsed, ending: Ending) -> str | None:
@@ -62,9 +79,11 @@ def _broken_off(parsed: Parsed, ending: Ending) -> str | None:
         return ending.problem
     code = ending.returncode
     if code is None:
-        return "nobody knows how it ended"
+        return END_UNKNOWN
     if code < 0:
         return f"it was ended by signal {signal_name(-code)}"
+    if parsed.too_long is not None:
+        return f"line {parsed.too_long} is too long to be read, and may be a check"
     if not parsed.checks:
         return f"it printed no check and exited with code {code}"
     if code != 0 and not parsed.score_after_last_check:

@@ -35,6 +35,8 @@ class FindingKind(StrEnum):
     """A line that begins like one of the protocol's and is none; it counts for nothing."""
     DISAGREEMENT = "disagreement"
     """A SCORE line that says something else than the checks."""
+    SUSPECT = "suspect"
+    """Text that reads as if a check had failed, and is not read as one."""
     CUT = "cut"
     """Text that was too long to be kept."""
 
@@ -98,10 +100,13 @@ class Parsed:
         total: The weight of all checks, those not kept included.
         failed: How many checks failed, those not kept included.
         checks_not_kept: How many checks came after the limit.
-        says_fail: A SCORE line says ``PASS: False``.
-        unread_fail: A line begins with ``[FAIL]`` and could not be read.
+        says_fail: A SCORE line says ``PASS: False``, in any spelling.
+        unread_fail: Something says that a check failed and could not be read as one: a malformed
+            ``[FAIL]`` line, or such a word in a line that is no check.
+        too_long: The first line that is too long for what it means to be known, ``None`` when
+            there is none.
         score_after_last_check: A well-formed SCORE line stands after the last check.
-        traceback_after_last_check: So does the head of a Python traceback.
+        traceback_after_last_check: So does the head of a Python traceback, anywhere in a line.
         findings: In the order of their lines; at most ``parser.MAX_FINDINGS``.
         findings_not_kept: How many came after the limit.
         last_line: The last line that is neither blank nor of the protocol, cut to a few hundred
@@ -115,6 +120,7 @@ class Parsed:
     checks_not_kept: int = 0
     says_fail: bool = False
     unread_fail: bool = False
+    too_long: int | None = None
     score_after_last_check: bool = False
     traceback_after_last_check: bool = False
     findings: tuple[Finding, ...] = ()

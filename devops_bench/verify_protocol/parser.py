@@ -2,7 +2,8 @@ r"""Standard error, bytes in, checks out: pure, linear in time, bounded in memor
 
 Lines end at ``\n`` and nowhere else. Only a line that begins, after blanks, with ``[PASS]``,
 ``[FAIL]`` or ``SCORE:`` is of the protocol; any other line is for people, wherever it stands. Each
-line is judged by itself, so that a malformed one cannot touch another.
+line is judged by itself, so that a malformed one cannot touch another. What says in any other place
+that a check failed (:mod:`suspects`) is reported, and keeps the output from being all well.
 """
 
 from __future__ import annotations
@@ -15,12 +16,20 @@ from devops_bench.verify_protocol.lines import (
     agrees_at_its_digits,
     read_check,
     read_score,
-    says_fail,
 )
 from devops_bench.verify_protocol.model import Check, Finding, FindingKind, Parsed, ScoreLine
+from devops_bench.verify_protocol.redaction import Redactor
+from devops_bench.verify_protocol.suspects import (
+    NOTHING,
+    PATTERNS,
+    TRACEBACK,
+    Suspicion,
+    Tail,
+    suspicion,
+)
 
 MAX_LINE_BYTES: Final = 256 * 1024
-"""How much of one line is read."""
+"""How much of one line is read; what follows is only searched for suspects."""
 MAX_CHECKS: Final = 10_000
 """How many checks are kept; the weight of the others still counts."""
 MAX_TEXT_CHARACTERS: Final = 8 * 1024 * 1024
@@ -28,9 +37,9 @@ MAX_TEXT_CHARACTERS: Final = 8 * 1024 * 1024
 MAX_FINDINGS: Final = 100
 """How many findings are kept; the others are counted."""
 
-_PIECE: Final = 1024 * 1024
 _QUOTED: Final = 80
 _LAST_LINE: Final = 300
+_SUSPECT: Final = "this reads as if a check had failed, and is no check of its own"
 
 # What str.isspace() says of the encoded characters, \n excepted.
 _BLANKS: Final = (
@@ -40,29 +49,36 @@ _BLANKS: Final = (
 # It begins with a literal, so that the search goes from line to line, not from byte to byte; and
 # it looks at the next byte before it does anything slow.
 _OURS: Final = re.compile(
-    rb"\n[^\S\n]*+(?=[\x1c-\x1f\[ST+\xc2\xe1\xe2\xe3])" + _BLANKS + rb"(?:\[PASS\]|\[FAIL\]|SCORE:"
-    rb"|(?:\+ Exception Group )?Traceback \(most recent call last\))"
+    rb"\n[^\S\n]*+(?=[\x1c-\x1f\[S\xc2\xe1\xe2\xe3])" + _BLANKS + rb"(?:\[PASS\]|\[FAIL\]|SCORE:)"
 )
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes, redactor: Redactor | None = None) -> Parsed:
     """Return everything that counts in ``data``, the whole standard error of a script.
 
     Total: any bytes will do. What is not UTF-8 is kept with replacement characters.
+
+    Args:
+        data: The output.
+        redactor: Takes secrets out of what is quoted.
     """
-    parser = Parser()
-    view = memoryview(data)
-    for start in range(0, len(data), _PIECE):
-        parser.feed(bytes(view[start : start + _PIECE]))
+    parser = Parser(redactor)
+    parser.feed(data)
     return parser.finish()
 
 
 class Parser:
-    """Reads standard error piece by piece; how it is cut into pieces makes no difference."""
+    """Reads standard error piece by piece; how it is cut into pieces makes no difference.
 
-    def __init__(self) -> None:
+    Args:
+        redactor: Takes secrets out of what is quoted.
+    """
+
+    def __init__(self, redactor: Redactor | None = None) -> None:
+        self._redactor = redactor or Redactor()
         self._rest = bytearray()
-        self._rest_size = 0
+        self._pending = False
+        self._tail: Tail | None = None
         self._line = 0
         self._checks: list[Check] = []
         self._text_room = MAX_TEXT_CHARACTERS
@@ -73,32 +89,28 @@ class Parser:
         self._scores: list[tuple[int, ScoreLine]] = []
         self._says_fail = False
         self._unread_fail = False
+        self._too_long: int | None = None
         self._score_after = False
         self._traceback_after = False
         self._findings: list[Finding] = []
+        self._suspects: list[Finding] = []
         self._found = 0
         self._last_line = b""
 
     def feed(self, data: bytes) -> None:
-        """Read the next piece, of any size; memory is bounded by a multiple of its size."""
-        start = 0
-        if self._rest_size:
-            end = data.find(b"\n")
-            self._keep_rest(data if end < 0 else data[:end])
-            if end < 0:
-                return
-            self._end_rest()
-            start = end + 1
-        end = data.rfind(b"\n") + 1
-        if end > start:
-            self._read_lines(data[start:end])
-        self._keep_rest(data[max(start, end) :])
+        """Read the next piece, of any size; memory is bounded by a multiple of the longest line."""
+        # So every line that is longer than what is read of it comes in several pieces.
+        view = memoryview(data)
+        for start in range(0, len(data), MAX_LINE_BYTES):
+            self._feed(bytes(view[start : start + MAX_LINE_BYTES]))
 
     def finish(self) -> Parsed:
         """Read the last line, which may have no end, and return what was seen."""
-        if self._rest_size:
+        if self._pending:
             self._end_rest()
         self._compare_scores()
+        findings = sorted(self._findings + self._suspects, key=lambda found: found.line)
+        findings = findings[:MAX_FINDINGS]
         return Parsed(
             checks=tuple(self._checks),
             earned=self._earned,
@@ -107,72 +119,169 @@ class Parser:
             checks_not_kept=self._count - len(self._checks),
             says_fail=self._says_fail,
             unread_fail=self._unread_fail,
+            too_long=self._too_long,
             score_after_last_check=self._score_after,
             traceback_after_last_check=self._traceback_after,
-            findings=tuple(sorted(self._findings, key=lambda found: found.line)),
-            findings_not_kept=self._found - len(self._findings),
-            last_line=_as_text(self._last_line)[:_LAST_LINE],
+            findings=tuple(findings),
+            findings_not_kept=self._found + len(self._suspects) - len(findings),
+            last_line=self._redactor.clean(_as_text(self._last_line))[:_LAST_LINE],
         )
 
+    def _feed(self, data: bytes) -> None:
+        start = 0
+        if self._pending:
+            end = data.find(b"\n")
+            self._keep_rest(data if end < 0 else data[:end])
+            if end < 0:
+                return
+            self._end_rest()
+            start = end + 1
+        end = data.rfind(b"\n") + 1
+        if end > start:
+            self._read_lines(data[start:end], None)
+        self._keep_rest(data[max(start, end) :])
+
     def _keep_rest(self, data: bytes) -> None:
-        self._rest += data[: max(0, MAX_LINE_BYTES - len(self._rest))]
-        self._rest_size += len(data)
+        if not data:
+            return
+        self._pending = True
+        room = MAX_LINE_BYTES - len(self._rest)
+        self._rest += data[:room]
+        if len(data) > room:
+            if self._tail is None:
+                self._tail = Tail(bytes(self._rest))
+            self._tail.feed(data[room:])
 
     def _end_rest(self) -> None:
         """Read the line that was kept because its end was missing."""
-        size, self._rest_size = self._rest_size, 0
-        line = bytes(self._rest)
+        line, tail = bytes(self._rest), self._tail
         self._rest.clear()
-        self._read_lines(line, cut=size > len(line))
+        self._pending, self._tail = False, None
+        if tail is not None:
+            tail.end()
+        self._read_lines(line, tail)
 
-    def _read_lines(self, block: bytes, *, cut: bool = False) -> None:
+    def _read_lines(self, block: bytes, tail: Tail | None) -> None:
         """Read whole lines.
 
         Args:
             block: Lines, each but the last with its end, and that one with or without.
-            cut: It is one line, and longer than what is there of it.
+            tail: What follows, when it is one line and longer than what is there of it.
         """
         searched = b"\n" + block
-        counted = 0
+        before = self._line
+        counted = after_check = 0
+        ours: set[int] = set()
         for match in _OURS.finditer(searched):
             start = match.start() + 1
-            if match.end() - start > MAX_LINE_BYTES:
-                continue  # as if the line had come in pieces: what is behind the limit is not read
+            ours.add(start)
             self._line += searched.count(b"\n", counted, start)
             counted = start
             end = searched.find(b"\n", start)
             end = len(searched) if end < 0 else end
-            limit = min(end, start + MAX_LINE_BYTES)
-            self._read_ours(_as_text(searched[start:limit]), cut or limit < end)
+            if self._read_ours(searched[start:end], tail):
+                after_check = end
         self._line += searched.count(b"\n", counted) - block.endswith(b"\n")
+        if searched.find(TRACEBACK, after_check) >= 0:
+            self._traceback_after = True
+        if tail is not None and not ours:
+            self._read_long(block, tail)
+        self._suspect_lines(searched, ours, before)
         self._note_last_line(block)
+
+    def _read_long(self, line: bytes, tail: Tail) -> None:
+        """Look at the end of a line of which the beginning is none of the protocol's."""
+        if tail.traceback:
+            self._traceback_after = True
+        # The cut may be within a blank of several bytes.
+        if not tail.blank and not line.decode("utf-8", errors="ignore").strip():
+            self._leave_unread("")
+        if tail.suspicion:
+            self._suspect(self._line, _as_text(line))
+
+    def _suspect_lines(self, searched: bytes, ours: set[int], before: int) -> None:
+        """Look for suspects in lines that are none of the protocol's.
+
+        Args:
+            searched: Lines behind a line feed.
+            ours: Where the others begin.
+            before: How many lines came before.
+        """
+        if len(self._suspects) >= MAX_FINDINGS:
+            return  # nothing can get worse
+        low = searched.lower() + b"\n"
+        starts: set[int] = set()
+        for pattern in PATTERNS:
+            for match in pattern.finditer(low):
+                starts.add(low.rfind(b"\n", 0, match.start()) + 1)
+        counted, line = 0, before
+        for start in sorted(starts - ours):
+            line += searched.count(b"\n", counted, start)
+            counted = start
+            end = low.find(b"\n", start)
+            self._suspect(line, _as_text(searched[start:end]))
 
     def _note_last_line(self, block: bytes) -> None:
         block = block.rstrip()
-        while block:
-            start = block.rfind(b"\n") + 1
-            line = block[start : start + MAX_LINE_BYTES].strip()
-            if line:
-                self._last_line = b"" if _OURS.match(b"\n" + line) else line[: _LAST_LINE * 4]
-                return
-            block = block[:start].rstrip()  # blank as far as a line is read: a very long one
+        if block:
+            line = block[block.rfind(b"\n") + 1 :]
+            self._last_line = b"" if _OURS.match(b"\n" + line) else line
 
-    def _read_ours(self, line: str, cut: bool) -> None:
+    def _read_ours(self, raw: bytes, tail: Tail | None) -> bool:
+        """Read a line of the protocol; return whether it is a check."""
+        more = NOTHING if tail is None else tail.suspicion
+        line = _as_text(raw)
         if line.startswith("["):
-            self._read_check(line, cut)
-        elif line.startswith("SCORE:"):
-            self._read_score(line)
-        else:
-            self._traceback_after = True
-
-    def _read_check(self, line: str, cut: bool) -> None:
-        check = read_check(line)
-        if check is None:
+            behind = raw.partition(b"pt)")[2]
+            check = read_check(line, lambda text: self._clean(text, tail))
+            if check is not None:
+                self._count_check(check, line, tail)
+                found = suspicion(behind + b"\n") | more
+                self._suspect_text(found, line, prevents=found.lost)
+                return True
             self._unread_fail |= line.startswith("[FAIL]")
-            self._report(
-                FindingKind.MALFORMED, 'this is not "[PASS] (Npt) label" and was not counted', line
-            )
-            return
+            what = '"[PASS] (Npt) label"'
+        else:
+            score = read_score(line)
+            if score is not None:
+                self._note_score(score)
+                if score.all_pass:
+                    found = suspicion(raw + b"\n") | more
+                    self._suspect_text(found, line, prevents=bool(found))
+                return False
+            self._says_fail |= (suspicion(raw + b"\n") | more).lost
+            what = '"SCORE: float  PASS: True|False  (earned/total)"'
+        if suspicion(raw + b"\n") | more:
+            self._unread_fail = True
+        self._report(FindingKind.MALFORMED, f"this is not {what} and was not counted", line, tail)
+        if tail is not None and not tail.blank:
+            self._leave_unread(line)
+        return False
+
+    def _suspect_text(self, found: Suspicion, line: str, *, prevents: bool) -> None:
+        """Note what stands in a check or a SCORE line besides."""
+        self._unread_fail |= prevents
+        if found:
+            self._report(FindingKind.SUSPECT, _SUSPECT, line)
+
+    def _suspect(self, number: int, line: str) -> None:
+        """Note a line that is none of the protocol's; in the order of the lines."""
+        self._unread_fail = True
+        noted = self._suspects and self._suspects[-1].line == number
+        if not noted and len(self._suspects) < MAX_FINDINGS:
+            message = f"{_SUSPECT}: {self._quoted(line)}"
+            self._suspects.append(Finding(number, FindingKind.SUSPECT, message))
+
+    def _leave_unread(self, line: str) -> None:
+        if self._too_long is None:
+            self._too_long = self._line
+        what = f"the line is longer than {MAX_LINE_BYTES} bytes, and what it says is not known"
+        self._report(FindingKind.CUT, what, line)
+
+    def _clean(self, text: str, tail: Tail | None) -> str:
+        return self._redactor.clean(text, cut=tail is not None)
+
+    def _count_check(self, check: Check, line: str, tail: Tail | None) -> None:
         self._score_after = self._traceback_after = False
         self._count += 1
         self._total += check.weight
@@ -186,19 +295,11 @@ class Parser:
             self._checks.append(check)
         else:
             self._text_room = 0  # what is kept is the beginning, without holes
-        if cut:
-            self._report(FindingKind.CUT, f"the line was cut to {MAX_LINE_BYTES} bytes", line)
+        if tail is not None:
+            self._report(FindingKind.CUT, f"the line was cut to {MAX_LINE_BYTES} bytes", line, tail)
 
-    def _read_score(self, line: str) -> None:
-        score = read_score(line)
-        self._says_fail |= says_fail(line) if score is None else not score.all_pass
-        if score is None:
-            self._report(
-                FindingKind.MALFORMED,
-                'this is not "SCORE: float  PASS: True|False  (earned/total)" and was not counted',
-                line,
-            )
-            return
+    def _note_score(self, score: ScoreLine) -> None:
+        self._says_fail |= not score.all_pass
         self._score_after = True
         # What it is compared with is known at the end; the last one is always among them.
         if len(self._scores) >= MAX_FINDINGS:
@@ -212,7 +313,8 @@ class Parser:
             differences = []
             if not agrees_at_its_digits(said.score, exact):
                 differences.append(
-                    f"the score {said.score[:_QUOTED]}, the checks {float(exact):.6g}"
+                    f"the score {self._redactor.clean(said.score)[:_QUOTED]}, "
+                    f"the checks {float(exact):.6g}"
                 )
             if (said.earned, said.total) != (self._earned, self._total):
                 said_points = _points(said.earned, said.total)
@@ -226,12 +328,15 @@ class Parser:
                 message = f"the SCORE line says {'; '.join(differences)}"
                 self._add(Finding(line, FindingKind.DISAGREEMENT, message))
 
-    def _report(self, kind: FindingKind, what: str, line: str) -> None:
+    def _report(self, kind: FindingKind, what: str, line: str, tail: Tail | None = None) -> None:
         if len(self._findings) < MAX_FINDINGS:
-            quoted = line if len(line) <= _QUOTED else f"{line[:_QUOTED]}…"
-            self._add(Finding(self._line, kind, f"{what}: {quoted!r}"))
+            self._add(Finding(self._line, kind, f"{what}: {self._quoted(line, tail)}"))
         else:
             self._found += 1
+
+    def _quoted(self, line: str, tail: Tail | None = None) -> str:
+        line = self._clean(line, tail)
+        return repr(line if len(line) <= _QUOTED else f"{line[:_QUOTED]}…")
 
     def _add(self, finding: Finding) -> None:
         self._found += 1

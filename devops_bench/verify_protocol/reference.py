@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from devops_bench.verify_protocol.judge import NO_SCRIPT
+from devops_bench.verify_protocol.judge import END_UNKNOWN, NO_SCRIPT
 from devops_bench.verify_protocol.lines import split_detail
 from devops_bench.verify_protocol.model import Check, Ending, Status, VerifyResult
 
@@ -85,12 +85,14 @@ def judge_as_reference(task_id: str, data: bytes | None, ending: Ending) -> Veri
     Args:
         task_id: Safe as a file's name.
         data: The whole standard error; ``None`` when there is no script.
-        ending: How the script ended; where it has a ``problem`` the checks are lost, as there.
+        ending: How the script ended; where it has a ``problem``, or nobody knows, the checks are
+            lost, as there.
     """
     if data is None:
         return _empty(task_id, Status.SKIP, NO_SCRIPT, None)
-    if ending.problem:
-        return _empty(task_id, Status.ERROR, ending.problem, ending.returncode)
+    problem = ending.problem or (END_UNKNOWN if ending.returncode is None else "")
+    if problem:
+        return _empty(task_id, Status.ERROR, problem, ending.returncode)
     try:
         reading = read_as_reference(data)
         str(reading.earned), str(reading.total)  # the JSON encoder has the same limit of digits

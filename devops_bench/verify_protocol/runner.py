@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
-import tempfile
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from devops_bench.core.errors import DevopsBenchError, SupervisionError
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
-from devops_bench.verify_protocol.judge import judge, skipped
-from devops_bench.verify_protocol.model import Compat, Ending, Parsed, VerifyResult
-from devops_bench.verify_protocol.parser import Parser
+from devops_bench.core.runtime import private_folder
+from devops_bench.verify_protocol.judge import judge, skipped, without_verdict
+from devops_bench.verify_protocol.model import Compat, Ending, Status, VerifyResult
+from devops_bench.verify_protocol.receiving import Discarded, Kept, Read
+from devops_bench.verify_protocol.redaction import Redactor
 from devops_bench.verify_protocol.reference import judge_as_reference
 from devops_bench.verify_protocol.sites import Site, Sites, site_environment
 from devops_bench.verify_protocol.task import VerifyTask
@@ -24,7 +25,7 @@ from devops_bench.verify_protocol.task import VerifyTask
 DEFAULT_TIMEOUT_SEC: Final = 300.0
 """The protocol's limit."""
 MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
-"""How much of each stream is kept; what comes after it is read and counted."""
+"""How much of standard error is read for checks; what comes after it is counted."""
 INHERITED_VARIABLES: Final = frozenset(
     {
         "PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "XDG_RUNTIME_DIR",
@@ -35,11 +36,7 @@ INHERITED_VARIABLES: Final = frozenset(
 need. Everything else may be a secret."""
 HOSTNAME_VARIABLE: Final = "SERVER_HOSTNAME"
 
-_PIECE: Final = 1024 * 1024
 _GRACE_SEC: Final = 2.0
-_REDACTED: Final = "[redacted]"
-# Replacing what is shorter would spoil the text and hide nothing.
-_SHORTEST_SECRET: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +54,7 @@ class RunOptions:
             replaced where a script prints them.
         kubeconfig: What ``KUBECONFIG`` names, ``None`` to leave it unset.
         compat: By whose rules an output is judged.
-        max_output_bytes: How much of each stream is kept.
+        max_output_bytes: How much of standard error is read for checks.
     """
 
     python: str = sys.executable
@@ -104,69 +101,78 @@ def script_environment(
 
 
 def run_task(
-    task: VerifyTask, slot: int, options: RunOptions, *, cancel: threading.Event | None = None
+    task: VerifyTask,
+    slot: int,
+    options: RunOptions,
+    *,
+    cancel: threading.Event | None = None,
+    held: Sequence[int] = (),
 ) -> VerifyResult:
     """Run a task's script to its end, or end it, and judge it; never raises for what a script does.
 
-    The script runs in a new, empty folder with its standard input closed. When this returns nothing
-    that it started runs any more.
+    The script runs in a new, empty folder with its standard input closed. What it writes is judged
+    as it comes through the pipe. When this returns nothing that it started runs any more.
 
     Args:
         task: The task; without a ``verify.py`` it is skipped.
         slot: The slot whose containers it looks at; whoever calls this holds its lease.
         options: How scripts are run.
         cancel: Ends the script when it is set.
+        held: Descriptors that stay open until nothing of the script runs any more, should this
+            process be killed before: that of the lease.
     """
     script = task.script
     if script is None:
-        if options.compat is Compat.REFERENCE:
-            return judge_as_reference(task.id, None, Ending(None))
-        return skipped(task.id)
-    with tempfile.TemporaryDirectory(
-        prefix="devops-bench-verify-", ignore_cleanup_errors=True
-    ) as name:
-        folder = Path(name)
-        (folder / "work").mkdir()
-        program = Program(
-            argv=[options.python, str(script)],
-            cwd=folder / "work",
-            env=script_environment(task, slot, options),
-            stdout=folder / "stdout",
-            stderr=folder / "stderr",
-            max_output_bytes=options.max_output_bytes,
-            grace_sec=_GRACE_SEC,
-        )
-        try:
-            ended = run_program(program, timeout_sec=options.timeout_sec, cancel=cancel)
-        except (OSError, ValueError) as exc:
-            ending = Ending(None, f"{options.python} could not be started: {exc}")
-            return _judged(task.id, None, ending, options)
-        return _judged(task.id, program.stderr, _ending(ended, options), options)
-
-
-def _judged(task_id: str, stderr: Path | None, ending: Ending, options: RunOptions) -> VerifyResult:
-    if options.compat is Compat.REFERENCE:
-        data = b"" if stderr is None else stderr.read_bytes()
-        result = judge_as_reference(task_id, data, ending)
+        return skipped(task.id, options.compat)
+    if not script.is_file():
+        error = f"{script.name} is no file that can be read"
+        return without_verdict(task.id, Status.ERROR, error, options.compat)
+    redactor = Redactor(options.environment.values())
+    room = options.max_output_bytes
+    stderr = Kept(room) if options.compat is Compat.REFERENCE else Read(room, redactor)
+    ending = _run(task, script, slot, options, stderr, cancel=cancel, held=held)
+    if isinstance(stderr, Kept):
+        result = judge_as_reference(task.id, stderr.data, ending)
     else:
-        result = judge(task_id, Parsed() if stderr is None else _parse_file(stderr), ending)
-    return without_secrets(result, options.environment.values())
+        result = judge(task.id, stderr.finish(), ending)
+    return without_secrets(result, redactor)
 
 
-def _parse_file(file: Path) -> Parsed:
-    parser = Parser()
-    with file.open("rb") as stream:
-        while piece := stream.read(_PIECE):
-            parser.feed(piece)
-    return parser.finish()
-
-
-def _ending(ended: ProcessResult, options: RunOptions) -> Ending:
+def _run(
+    task: VerifyTask,
+    script: Path,
+    slot: int,
+    options: RunOptions,
+    stderr: Kept | Read,
+    *,
+    cancel: threading.Event | None,
+    held: Sequence[int],
+) -> Ending:
+    try:
+        with private_folder("the working folder of a verify.py") as folder:
+            work = folder / "work"
+            work.mkdir()
+            program = Program(
+                argv=[options.python, str(script)],
+                cwd=work,
+                env=script_environment(task, slot, options),
+                stdout=Discarded(),
+                stderr=stderr,
+                grace_sec=_GRACE_SEC,
+                held=held,
+            )
+            ended = run_program(program, timeout_sec=options.timeout_sec, cancel=cancel)
+    except SupervisionError as exc:
+        return Ending(None, f"its end was not observed: {exc}")
+    except (OSError, ValueError, DevopsBenchError) as exc:
+        return Ending(None, f"{options.python} could not be started: {exc}")
     return Ending(ended.exit_code, _problem(ended, options))
 
 
 def _problem(ended: ProcessResult, options: RunOptions) -> str:
     """Return why the output is no verdict, whatever it says; empty when it may be one."""
+    if ended.lost:
+        return "the process that watched over it was killed: nobody saw how it ended"
     if ended.ended_by is EndedBy.DEADLINE:
         return f"timeout after {options.timeout_sec:g}s"
     if ended.ended_by is EndedBy.CANCEL:
@@ -175,29 +181,20 @@ def _problem(ended: ProcessResult, options: RunOptions) -> str:
         return f"{ended.unkillable} of its processes could not be ended"
     if ended.stderr_dropped:
         return (
-            f"it wrote too much: {options.max_output_bytes} bytes of its standard error were kept, "
+            f"it wrote too much: {options.max_output_bytes} bytes of its standard error were read, "
             f"{ended.stderr_dropped} were not read for checks"
         )
     return ""
 
 
-def without_secrets(result: VerifyResult, secrets: Iterable[str]) -> VerifyResult:
-    """Return the result with every secret that a script printed replaced by ``[redacted]``.
+def without_secrets(result: VerifyResult, redactor: Redactor) -> VerifyResult:
+    """Return the result with every secret in its texts replaced.
 
     Args:
-        result: What the script said.
-        secrets: The values to look for; those of fewer than six characters stay, since they are
-            as likely part of a word.
+        result: What the script said; what is cut or quoted in it was cleaned before.
+        redactor: Knows the secrets.
     """
-    # The longest first: one may be part of another.
-    values = sorted({s for s in secrets if len(s) >= _SHORTEST_SECRET}, key=len, reverse=True)
-    if not values:
-        return result
-    pattern = re.compile("|".join(map(re.escape, values)))
-
-    def clean(text: str) -> str:
-        return pattern.sub(_REDACTED, text)
-
+    clean = redactor.clean
     findings = result.findings
     if findings is not None:
         findings = tuple(replace(found, message=clean(found.message)) for found in findings)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -80,28 +80,46 @@ def site_environment(
         prefix: The first part of every container's name.
         slot: The slot that the containers belong to, ≥ 0.
         ports: Ports by application; one that is missing sets no ``<APP>_PORT``.
+
+    Raises:
+        InvalidInputError: Two applications would have the same variable.
     """
     env: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for name in names:
         site = sites.get(name, Site())
         variable = name.upper().replace("-", "_")
         container = f"{prefix}_{slot}_{name}"
+        own = {f"{variable}_CONTAINER": container + site.container}
         if name in ports:
-            env[f"{variable}_PORT"] = str(ports[name])
-        env[f"{variable}_CONTAINER"] = container + site.container
+            own[f"{variable}_PORT"] = str(ports[name])
         if site.database is not None:
-            env[f"{variable}_DB_CONTAINER"] = container + site.database
+            own[f"{variable}_DB_CONTAINER"] = container + site.database
+        for key in own:
+            other = owners.setdefault(key, name)
+            if other != name:
+                raise InvalidInputError(f"the sites {other!r} and {name!r} both set {key}")
+        env.update(own)
     return env
 
 
-def read_port_map(file: Path) -> dict[str, int]:
+def read_port_map(file: Path, known: Container[str]) -> dict[str, int]:
     """Return the ports of a JSON file, ``{"baserow": 8080}``.
 
+    Args:
+        file: The file.
+        known: The names that a site may have.
+
     Raises:
-        InvalidInputError: The file cannot be read, or is not of that shape.
+        InvalidInputError: The file cannot be read, is not of that shape, has a name twice, or one
+            that is not known.
     """
     ports: dict[str, int] = {}
     for name, port in _json_map(file).items():
+        if name not in known:
+            raise InvalidInputError(
+                f"{file}: {name!r} is no known site and none of the tasks' (--sites adds it)"
+            )
         if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
             raise InvalidInputError(f"{file}: the port of {name!r} should be 1 to 65535")
         ports[name] = port
@@ -131,11 +149,26 @@ def _read(file: Path) -> dict[str, Site]:
 
 def _json_map(file: Path) -> dict[str, JsonValue]:
     try:
-        data: JsonValue = json.loads(file.read_bytes())
+        data: JsonValue = json.loads(file.read_bytes(), object_pairs_hook=_without_duplicates)
     except OSError as exc:
         raise InvalidInputError(f"{file} cannot be read: {exc.strerror}") from exc
+    except _DuplicateError as exc:
+        raise InvalidInputError(f"{file}: {str(exc)!r} is there twice") from exc
     except (ValueError, RecursionError) as exc:
         raise InvalidInputError(f"{file} is no JSON: {exc}") from exc
     if not isinstance(data, dict):
         raise InvalidInputError(f"{file} should be a JSON object, by the name of the site")
+    return data
+
+
+class _DuplicateError(ValueError):
+    """A key that is twice in one JSON object."""
+
+
+def _without_duplicates(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
+    data: dict[str, JsonValue] = {}
+    for name, value in pairs:
+        if name in data:
+            raise _DuplicateError(name)
+        data[name] = value
     return data

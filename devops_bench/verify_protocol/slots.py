@@ -1,12 +1,18 @@
-"""Slots: numbered sets of containers, each used by one run at a time, on the whole machine."""
+"""Slots: numbered sets of containers, each used by one run at a time.
+
+The locks are files in the state folder, which is the user's own: users who share containers have to
+divide the slots among themselves.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +50,20 @@ def read_slots(text: str) -> tuple[int, ...]:
     return slots
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A slot that is ours.
+
+    Attributes:
+        slot: Its number.
+        descriptor: The open file with the lock; whoever else holds it open, too, keeps the lease
+            should this process be killed.
+    """
+
+    slot: int
+    descriptor: int
+
+
 @contextmanager
 def leased_slot(
     slots: Sequence[int],
@@ -52,10 +72,11 @@ def leased_slot(
     give_up: Callable[[], bool],
     waiting: Callable[[], None] = lambda: None,
     folder: Path | None = None,
-) -> Iterator[int | None]:
-    """Wait for any of ``slots`` and keep it, against every other process of this user.
+) -> Iterator[Lease | None]:
+    """Wait for any of ``slots`` and keep it, against every other run with the same state folder.
 
-    The lease is a lock on a file: the system ends it when this process dies, however it dies.
+    The lease is a lock on a file (flock(2)): the system ends it when this process and everybody
+    whom it gave the descriptor are dead, however they die.
 
     Args:
         slots: The slots to choose from, at least one.
@@ -65,7 +86,7 @@ def leased_slot(
         folder: Where the locks are, :func:`slots_dir` when it is ``None``.
 
     Yields:
-        The slot, ``None`` when the waiting was given up.
+        The lease, ``None`` when the waiting was given up.
 
     Raises:
         DevopsBenchError: The lock files cannot be made.
@@ -74,11 +95,12 @@ def leased_slot(
     if lease is None:
         yield None
         return
-    slot, release = lease
     try:
-        yield slot
+        yield lease
     finally:
-        release()
+        # Not only closed: a process that is just being started may still have a copy.
+        fcntl.flock(lease.descriptor, fcntl.LOCK_UN)
+        os.close(lease.descriptor)
 
 
 def _acquire(
@@ -87,22 +109,17 @@ def _acquire(
     give_up: Callable[[], bool],
     waiting: Callable[[], None],
     folder: Path,
-) -> tuple[int, Callable[[], None]] | None:
-    import filelock  # late: `verify --help` must not pay for it
-
+) -> Lease | None:
     name = _UNSAFE.sub("_", prefix)
     pause = threading.Event()
     told = False
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        locks = {slot: filelock.FileLock(folder / f"{name}_{slot}.lock") for slot in slots}
         while not give_up():
-            for slot, lock in locks.items():
-                try:
-                    lock.acquire(blocking=False)
-                except filelock.Timeout:
-                    continue
-                return slot, lock.release
+            for slot in slots:
+                descriptor = _lock(folder / f"{name}_{slot}.lock")
+                if descriptor is not None:
+                    return Lease(slot, descriptor)
             if not told:
                 told = True
                 waiting()
@@ -110,3 +127,18 @@ def _acquire(
     except OSError as exc:
         raise DevopsBenchError(f"the locks of the slots in {folder} cannot be made: {exc}") from exc
     return None
+
+
+def _lock(file: Path) -> int | None:
+    """Return an open descriptor with the lock of a file, ``None`` when somebody else has it."""
+    # The file stays when the lock goes: a new one under its name would be another lock.
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,9 +40,12 @@ class VerifyTask:
 
     @property
     def script(self) -> Path | None:
-        """Its ``verify.py``, absolute; ``None`` when it has none."""
+        """Its ``verify.py``, absolute; ``None`` when nothing has that name.
+
+        It may be no file that can be run: a folder, or a link that leads nowhere.
+        """
         script = self.folder.absolute() / SCRIPT_NAME
-        return script if script.is_file() else None
+        return script if os.path.lexists(script) else None
 
 
 def safe_id(text: str) -> str:
@@ -71,15 +76,25 @@ def load_task(folder: Path) -> VerifyTask:
     )
 
 
-def load_tasks(folders: Iterable[Path]) -> list[VerifyTask]:
-    """Return the tasks of several folders, each folder once.
+def load_tasks(
+    folders: Iterable[Path], patterns: Sequence[str] = ()
+) -> tuple[list[VerifyTask], list[str]]:
+    """Return the tasks of several folders, each folder once, and what was passed over.
+
+    A folder that is no task is wrong only if its name has one of the patterns, since nobody knows
+    its id; else a line says that it was passed over.
+
+    Args:
+        folders: The folders.
+        patterns: Only tasks with such an id, as :mod:`fnmatch` has them; empty for all.
 
     Raises:
         InvalidInputError: With everything that is wrong: a folder that is no task, and two tasks
-            whose results would have the same file.
+            whose results would have the same file; or no task has such an id.
     """
     tasks: dict[Path, VerifyTask] = {}
     faults: list[Diagnostic] = []
+    passed_over: list[str] = []
     first: dict[str, Path] = {}
     for folder in folders:
         real = folder.resolve()
@@ -88,7 +103,12 @@ def load_tasks(folders: Iterable[Path]) -> list[VerifyTask]:
         try:
             task = load_task(folder)
         except InvalidInputError as exc:
-            faults.append(Diagnostic(str(exc)))
+            if _is_selected(real.name, patterns):
+                faults.append(Diagnostic(str(exc)))
+            else:
+                passed_over.append(str(exc))
+            continue
+        if not _is_selected(task.id, patterns):
             continue
         tasks[real] = task
         other = first.setdefault(task.id.casefold(), folder)
@@ -101,7 +121,13 @@ def load_tasks(folders: Iterable[Path]) -> list[VerifyTask]:
             )
     if faults:
         raise InvalidInputError("nothing was run", faults)
-    return list(tasks.values())
+    if not tasks:
+        raise InvalidInputError(f"no task has an id like {' or '.join(patterns)}")
+    return list(tasks.values()), passed_over
+
+
+def _is_selected(task_id: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatch.fnmatchcase(task_id, pattern) for pattern in patterns)
 
 
 def _read_meta(file: Path) -> dict[str, JsonValue]:

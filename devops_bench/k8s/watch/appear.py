@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,47 +24,86 @@ class Appeared:
         resource: What the CustomResourceDefinition says it is.
         since_rv: The revision at which the CustomResourceDefinition was first seen: no object of
             the kind can be older.
+        definition: The CustomResourceDefinition.
     """
 
     kind: str
     resource: ApiResource
     since_rv: int
+    definition: KubeObject
+
+
+@dataclass(frozen=True, slots=True)
+class Ambiguous:
+    """A second kind that the author's word may mean, because it has the same name.
+
+    Attributes:
+        kind: The author's word.
+        first: The kind that appeared first.
+        second: The other one.
+    """
+
+    kind: str
+    first: ApiResource
+    second: ApiResource
 
 
 class AppearingKinds:
     """Finds the kinds that are waited for among the CustomResourceDefinitions. Pure.
+
+    Which of several kinds of one name a word means depends on the order of their groups, so a
+    second one is told of: whoever defines it first must not decide what is looked at.
 
     Args:
         kinds: The authors' words for them.
     """
 
     def __init__(self, kinds: frozenset[str]) -> None:
+        self._kinds = sorted(kinds)
         # Replaced, never changed: other threads look at it.
-        self._waiting = frozenset(kinds)
+        self._found: dict[str, ApiResource] = {}
+        self._told: set[tuple[str, str]] = set()
         self._since: dict[str, int] = {}
+        self._looked: dict[str, str] = {}
 
     def waiting(self) -> frozenset[str]:
         """Return the kinds that have not appeared."""
-        return self._waiting
+        return frozenset(self._kinds) - frozenset(self._found)
 
-    def look(self, view: View, rv: int) -> list[Appeared]:
-        """Look at the next state of the CustomResourceDefinitions; return what has appeared."""
+    def meaning(self, kind: str) -> ApiResource | None:
+        """Return what a word was found to mean, ``None`` while it has not appeared."""
+        return self._found.get(kind)
+
+    def look(self, view: View, rv: int) -> list[Appeared | Ambiguous]:
+        """Look at the next state of the CustomResourceDefinitions; return what is new in it."""
         reading = view.read(CRD_QUERY)
         objects = reading.objects if isinstance(reading, Matched) else ()
-        names = {obj.uid for obj in objects}
-        self._since = {uid: since for uid, since in self._since.items() if uid in names}
-        found: list[Appeared] = []
+        uids = {obj.uid for obj in objects}
+        self._since = {uid: since for uid, since in self._since.items() if uid in uids}
+        self._looked = {uid: version for uid, version in self._looked.items() if uid in uids}
+        found: list[Appeared | Ambiguous] = []
         for obj in objects:
             since = self._since.setdefault(obj.uid, rv)
-            if not self._waiting or not _established(obj):
+            if self._looked.get(obj.uid) == obj.resource_version:
                 continue
-            catalogue = Catalogue(tuple(_resources(obj)))
-            for kind in sorted(self._waiting):
-                resource = catalogue.find(kind)
-                if resource is not None:
-                    found.append(Appeared(kind, resource, since))
-                    self._waiting -= {kind}
+            self._looked[obj.uid] = obj.resource_version
+            if _established(obj):
+                found += self._named(obj, since)
         return found
+
+    def _named(self, definition: KubeObject, since_rv: int) -> Iterator[Appeared | Ambiguous]:
+        catalogue = Catalogue(tuple(_resources(definition)))
+        for kind in self._kinds:
+            resource = catalogue.find(kind)
+            if resource is None:
+                continue
+            first = self._found.get(kind)
+            if first is None:
+                self._found = {**self._found, kind: resource}
+                yield Appeared(kind, resource, since_rv, definition)
+            elif str(first) != str(resource) and (kind, str(resource)) not in self._told:
+                self._told.add((kind, str(resource)))
+                yield Ambiguous(kind, first, resource)
 
 
 def _established(crd: KubeObject) -> bool:

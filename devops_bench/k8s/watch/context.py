@@ -14,6 +14,12 @@ from devops_bench.k8s.watch.repair import RepairLimits
 REQUEST_TIMEOUT_SEC: Final = 10.0
 """What one answer of the server may take."""
 
+MANY_BYTES: Final = 1 << 26
+"""So many bytes of one connection may wait to be judged; then it is not read any further."""
+
+TOO_MUCH: Final = f"more than {MANY_BYTES >> 20} MiB of writes waited to be judged"
+"""The cause of a gap where that happened; it is mended when they were."""
+
 
 @dataclass(frozen=True, slots=True)
 class StreamContext:

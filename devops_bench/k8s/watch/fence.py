@@ -17,7 +17,7 @@ from typing import Final
 from devops_bench.core.errors import ApiError, ApiUnavailableError, ClusterError
 from devops_bench.k8s.watch.backoff import Backoff
 from devops_bench.k8s.watch.connection import Connection
-from devops_bench.k8s.watch.context import StreamContext
+from devops_bench.k8s.watch.context import MANY_BYTES, TOO_MUCH, StreamContext
 from devops_bench.k8s.watch.events import ObjectList, parse_version
 from devops_bench.k8s.watch.repair import GONE, read_exact, read_list
 from devops_bench.k8s.watch.results import StreamFence
@@ -114,7 +114,7 @@ class Fence:
             # The first answer says where the turn ended; later ones only serve to get there.
             self._rv = listing.rv
             judge.when_passed(key, listing.rv, self._has_reached)
-        held = judge.held(key)
+        held = self._held()
         if self._reached.is_set():
             return "its own watch had come so far already"
         if listing.rv < held.rv:
@@ -160,11 +160,14 @@ class Fence:
                 connection.close_now()
             for line in lines:
                 self._context.judge.line(source, line, self._context.clock.monotonic())
+                if source.waiting_bytes > MANY_BYTES:
+                    self._trouble = TOO_MUCH
+                    break
         except ApiUnavailableError as exc:
             self._trouble = str(exc)
         finally:
             self._watching = None
-        self._context.judge.held(self._stream.key)
+        self._held()
         if self._reached.is_set():
             return "a watch over the LIST's connection has come so far"
         if source.failure is not None:
@@ -185,8 +188,12 @@ class Fence:
 
     def _confirmed(self, how: str) -> str | None:
         """Wait until the judge has judged what was queued; it then calls back."""
-        self._context.judge.held(self._stream.key)
+        self._held()
         return how if self._reached.is_set() else None
+
+    def _held(self) -> Held:
+        left = self._deadline - self._context.clock.monotonic()
+        return self._context.judge.held(self._stream.key, max(_LOOK_SEC, left))
 
     def _has_reached(self) -> None:
         self._reached.set()
@@ -224,13 +231,15 @@ def run_fences(
     Args:
         streams: The streams.
         context: What they share.
-        timeout_sec: Seconds after which a fence that is not reached is given up, > 0.
+        timeout_sec: Seconds after which a fence that is not reached is given up; none or less than
+            none means at once. A tenth of them is for answers that are under way then.
         stopping: Ends all of it early.
 
     Returns:
         One result per stream, in their order.
     """
-    deadline = context.clock.monotonic() + timeout_sec
+    give_up_at = context.clock.monotonic() + timeout_sec
+    deadline = give_up_at - min(_GRACE_SEC, 0.1 * max(0.0, timeout_sec))
     results: list[StreamFence | None] = [None] * len(streams)
 
     def work(place: int, stream: WatchStream) -> Callable[[], None]:
@@ -245,12 +254,17 @@ def run_fences(
     ]
     for thread in threads:
         thread.start()
+    ended: list[StreamFence] = []
     for place, thread in enumerate(threads):
-        # A connection may hang for one request beyond the deadline, not longer.
-        thread.join(max(0.0, deadline - context.clock.monotonic()) + _GRACE_SEC)
-        if results[place] is None:
-            key = str(streams[place].key)
-            results[place] = StreamFence(
-                key, False, None, "no answer within the time allowed", timeout_sec, 0
-            )
-    return [result for result in results if result is not None]
+        # A connection may hang for one request beyond the deadline; nobody waits for it then.
+        thread.join(max(0.0, give_up_at - context.clock.monotonic()))
+        late = StreamFence(
+            str(streams[place].key),
+            False,
+            None,
+            "no answer within the time allowed",
+            max(0.0, timeout_sec),
+            0,
+        )
+        ended.append(results[place] or late)
+    return ended

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from devops_bench.core.errors import ApiError
+from devops_bench.core.clock import SYSTEM_CLOCK, Clock
+from devops_bench.core.errors import ApiError, ApiUnavailableError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.client import ApiClient
 from devops_bench.k8s.objects import KubeObject
@@ -48,12 +49,16 @@ class Facts:
         served: By ``group/version``; ``None`` where APIServices may not be read.
         schemas: By resource, what the schema of a custom kind is; built-in kinds are not in it.
         requests: How many requests it took.
+        cluster_why: Why the first may not be read: what the server said.
+        served_why: Why the second may not be read.
     """
 
     cluster: str | None
     served: Mapping[str, Served] | None
     schemas: Mapping[ApiResource, JsonValue]
     requests: int
+    cluster_why: str = ""
+    served_why: str = ""
 
     def unverified(self) -> tuple[str, ...]:
         """Return what may not be read, so that a change of it would not be noticed."""
@@ -65,52 +70,80 @@ class Facts:
         return tuple(missing)
 
 
-def read_facts(client: ApiClient, resources: Iterable[ApiResource], timeout_sec: float) -> Facts:
+def read_facts(
+    client: ApiClient,
+    resources: Iterable[ApiResource],
+    timeout_sec: float,
+    clock: Clock = SYSTEM_CLOCK,
+) -> Facts:
     """Look at what serves some kinds now.
 
     Args:
         client: The connection.
         resources: The kinds.
-        timeout_sec: Seconds that each request may take, > 0.
+        timeout_sec: Seconds that all of it may take, > 0.
+        clock: Where durations come from.
 
     Raises:
         ApiError: The server answered with an error other than that reading is not permitted.
         ApiUnavailableError: It did not answer.
     """
-    namespace = _get(client, _KUBE_SYSTEM, timeout_sec)
-    services = _get(client, _API_SERVICES, timeout_sec)
-    served = None if services is None else _served(services)
+    deadline = clock.monotonic() + timeout_sec
+
+    def get(path: str) -> JsonObject | str:
+        left = deadline - clock.monotonic()
+        if left <= 0:
+            raise ApiUnavailableError(f"GET {path}: there was no time left")
+        return _get(client, path, left)
+
+    namespace, services = get(_KUBE_SYSTEM), get(_API_SERVICES)
+    served = None if isinstance(services, str) else _served(services)
     schemas: dict[ApiResource, JsonValue] = {}
     for resource in dict.fromkeys(resources):
         entry = served.get(_name(resource)) if served is not None else None
         if entry is not None and entry.automatic:
-            crd = _get(client, f"{_CRDS}/{resource.resource}.{resource.group}", timeout_sec)
-            schemas[resource] = None if crd is None else _schema(crd, resource.version)
-    cluster = None if namespace is None else KubeObject(namespace).uid
-    return Facts(cluster, served, schemas, 2 + len(schemas))
+            crd = get(f"{_CRDS}/{resource.resource}.{resource.group}")
+            schemas[resource] = None if isinstance(crd, str) else read_schema(crd, resource.version)
+    return Facts(
+        None if isinstance(namespace, str) else KubeObject(namespace).uid,
+        served,
+        schemas,
+        2 + len(schemas),
+        namespace if isinstance(namespace, str) else "",
+        services if isinstance(services, str) else "",
+    )
 
 
 def difference(before: Facts, now: Facts, resource: ApiResource) -> str | None:
     """Say what makes ``resource`` not the same kind of the same server any more, if anything does.
 
+    What can no longer be read is not known to be the same, which is said in other words than that
+    it is another.
+
     Returns:
         ``None`` when nothing does. What could not be read at the baseline is not compared.
     """
+    if before.cluster is not None and now.cluster is None:
+        return (
+            "whether it is still the same cluster is not known: "
+            f"the uid of kube-system can no longer be read: {now.cluster_why}"
+        )
     if before.cluster is not None and now.cluster != before.cluster:
         return (
-            f"the address leads to another cluster: the uid of kube-system was {before.cluster} "
-            f"and is {now.cluster or 'not readable'}"
+            "the address leads to another cluster: the uid of kube-system was "
+            f"{before.cluster} and is {now.cluster}"
         )
     if before.served is None:
         return None
     if now.served is None:
-        return "who serves the kind can no longer be read (APIServices)"
+        return (
+            f"whether the same server still serves {resource} is not known: "
+            f"APIServices can no longer be read: {now.served_why}"
+        )
     old, new = before.served.get(_name(resource)), now.served.get(_name(resource))
-    if old == new:
-        return None
     what = f"the APIService {resource.version}.{resource.group}"
     if new is None:
-        return f"{what} is gone"
+        return f"{what} is gone" if old is not None else f"{what} is not there"
     if new.remote:
         return f"{what} was pointed at the Service {new.remote}"
     if old is not None and (old.uid, old.version) != (new.uid, new.version):
@@ -134,12 +167,34 @@ def remote_service(facts: Facts, resource: ApiResource) -> str | None:
     return entry.remote if entry is not None and entry.remote else None
 
 
-def _get(client: ApiClient, path: str, timeout_sec: float) -> JsonObject | None:
+def read_schema(crd: JsonObject, version: str) -> JsonValue:
+    """Return what decides how stored objects of a CustomResourceDefinition are read.
+
+    Its conversion, its storage version, and the schema of ``version``.
+    """
+    spec = crd.get("spec")
+    if not isinstance(spec, dict):
+        return None
+    versions = spec.get("versions")
+    listed = (
+        [item for item in versions if isinstance(item, dict)] if isinstance(versions, list) else []
+    )
+    return {
+        "uid": KubeObject(crd).uid,
+        "conversion": spec.get("conversion"),
+        "preserve": spec.get("preserveUnknownFields"),
+        "storage": [item.get("name") for item in listed if item.get("storage") is True],
+        "schema": [item.get("schema") for item in listed if item.get("name") == version],
+    }
+
+
+def _get(client: ApiClient, path: str, timeout_sec: float) -> JsonObject | str:
+    """Return an answer, or with what words the server refuses it."""
     try:
         return client.request("GET", path, timeout_sec=timeout_sec)
     except ApiError as exc:
         if exc.status in _FORBIDDEN:
-            return None
+            return f"HTTP {exc.status}: {exc}"
         raise
 
 
@@ -166,21 +221,3 @@ def _served(services: JsonObject) -> dict[str, Served]:
             obj.uid, obj.resource_version, remote, mode == "true"
         )
     return found
-
-
-def _schema(crd: JsonObject, version: str) -> JsonValue:
-    """Return what decides how stored objects are read: conversion, storage version, schema."""
-    spec = crd.get("spec")
-    if not isinstance(spec, dict):
-        return None
-    versions = spec.get("versions")
-    listed = (
-        [item for item in versions if isinstance(item, dict)] if isinstance(versions, list) else []
-    )
-    return {
-        "uid": KubeObject(crd).uid,
-        "conversion": spec.get("conversion"),
-        "preserve": spec.get("preserveUnknownFields"),
-        "storage": [item.get("name") for item in listed if item.get("storage") is True],
-        "schema": [item.get("schema") for item in listed if item.get("name") == version],
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +15,7 @@ from devops_bench.core.errors import ApiUnavailableError
 from devops_bench.k8s.view import View
 from devops_bench.k8s.watch.events import BookmarkEvent, ObjectEvent, ObjectList, parse_line
 from devops_bench.k8s.watch.gap import Gap
+from devops_bench.k8s.watch.judged import Group, JudgedStream, Readers
 from devops_bench.k8s.watch.merge import Merge
 from devops_bench.k8s.watch.store import StreamStore
 from devops_bench.k8s.watch.tables import Step, Tables
@@ -57,51 +59,6 @@ class _Reply(Generic[T]):
             self.done.set()
 
 
-class _Readers:
-    """Which subscriptions are judged on one set of tables, and what each of them reads."""
-
-    def __init__(self, subscriptions: Iterable[Subscription]) -> None:
-        self.all = tuple(subscriptions)
-        self._by_query: dict[object, list[int]] = {}
-        for place, subscription in enumerate(self.all):
-            for query in dict.fromkeys(subscription.queries):
-                self._by_query.setdefault(query, []).append(place)
-
-    def touched(self, step: Step) -> list[int]:
-        """Return the places of the subscriptions that read something which the step changes."""
-        if len(step.updates) == 1:
-            return self._by_query.get(step.updates[0].query, [])
-        places = {p for update in step.updates for p in self._by_query.get(update.query, ())}
-        return sorted(places)
-
-
-class _Group:
-    """Subscriptions that read the same several streams, and the merged history they are shown."""
-
-    def __init__(self, streams: Sequence[StreamKey], members: Sequence[Subscription]) -> None:
-        self.streams = tuple(streams)
-        self.readers = _Readers(members)
-        self.tables = Tables({query: None for item in members for query in item.queries})
-        self.merge: Merge[StreamKey] | None = None
-        self.unseen: set[int] = set()
-        """Places of subscriptions whose state changed where it could not be judged."""
-
-
-class _Stream:
-    """One stream as the judge knows it."""
-
-    def __init__(
-        self,
-        store: StreamStore,
-        alone: Sequence[Subscription],
-        groups: Sequence[_Group],
-    ) -> None:
-        self.store = store
-        self.readers = _Readers(alone)
-        self.groups = tuple(groups)
-        self.waiting: list[tuple[int, Callable[[], None]]] = []
-
-
 class Judge:
     """Applies what the streams bring, in order, and shows it.
 
@@ -125,8 +82,9 @@ class Judge:
         self._recorder = recorder
         self._clock = clock
         self._queue: queue.SimpleQueue[_Line | Callable[[], None] | None] = queue.SimpleQueue()
-        self._streams: dict[StreamKey, _Stream] = {}
-        self._groups: list[_Group] = []
+        self._streams: dict[StreamKey, JudgedStream] = {}
+        self._groups: list[Group] = []
+        self._absent: dict[str, tuple[StreamKey, Tables]] = {}
         self._thread = threading.Thread(target=self._run, name="safeguard-monitor", daemon=True)
 
     def start(self) -> None:
@@ -146,35 +104,53 @@ class Judge:
 
     def line(self, source: Source, data: bytes, at_sec: float) -> None:
         """Queue one line of a watch."""
+        source.queued_bytes += len(data)
         self._queue.put(_Line(source, data, at_sec))
 
     def submit(self, run: Callable[[], None]) -> None:
         """Queue something to be done on the judge's thread."""
         self._queue.put(run)
 
-    def ask(self, run: Callable[[], T]) -> T:
+    def ask(self, run: Callable[[], T], timeout_sec: float = math.inf) -> T:
         """Have something done on the judge's thread, after all that is queued; wait for it.
 
+        Args:
+            run: What.
+            timeout_sec: Seconds to wait at most.
+
         Raises:
-            ApiUnavailableError: The judge has ended or failed.
+            ApiUnavailableError: The judge has ended or failed, or has not come so far in time.
         """
         reply = _Reply(run)
         self.submit(reply)
+        deadline = self._clock.monotonic() + timeout_sec
         while not self._clock.wait(reply.done, _LOOK_SEC):
             if not self._thread.is_alive():
                 raise ApiUnavailableError("the watcher was stopped")
+            if self._clock.monotonic() >= deadline:
+                raise ApiUnavailableError(
+                    f"what was seen was not judged in time: about {self.backlog()} lines wait"
+                )
         if not reply.values:
             raise ApiUnavailableError(self.failure or "the watcher failed")
         return reply.values[0]
 
-    def held(self, key: StreamKey) -> Held:
-        """Return how far a stream is known once everything that is queued was judged."""
+    def held(self, key: StreamKey, timeout_sec: float = math.inf) -> Held:
+        """Return how far a stream is known once everything that is queued was judged.
+
+        Args:
+            key: The stream.
+            timeout_sec: Seconds to wait at most.
+
+        Raises:
+            ApiUnavailableError: The judge has ended or failed, or has not come so far in time.
+        """
 
         def look() -> Held:
             store = self._streams[key].store
             return Held(store.rv, store.only_named())
 
-        return self.ask(look)
+        return self.ask(look, timeout_sec)
 
     def add(self, streams: Sequence[NewStream], groups: Sequence[NewGroup] = ()) -> None:
         """Take in new streams and judge their baselines.
@@ -214,9 +190,26 @@ class Judge:
         """Tell one subscription about a gap."""
         self.submit(lambda: self._listener.on_gap(subscription, gap))
 
-    def show(self, subscription: str, view: View, state: StateInfo) -> None:
-        """Show a subscription a state that no stream stands behind."""
-        self.submit(lambda: self._listener.on_state(subscription, view, state))
+    def add_absent(
+        self, subscriptions: Sequence[Subscription], definitions: StreamKey, at_sec: float
+    ) -> None:
+        """Take in subscriptions whose kind does not exist: they are shown that nothing matches.
+
+        One that is the reader of a stream later, because its kind has appeared, is absent no more.
+
+        Args:
+            subscriptions: Those.
+            definitions: The stream of CustomResourceDefinitions, whose revision they are at.
+            at_sec: Monotonic seconds when it was found that the kind does not exist.
+        """
+
+        def run() -> None:
+            for item in subscriptions:
+                view = Tables(item.queries)
+                self._absent[item.id] = (definitions, view)
+                self._listener.on_state(item.id, view, StateInfo(0, at_sec, "baseline"))
+
+        self.submit(run)
 
     def when_passed(self, key: StreamKey, rv: int, then: Callable[[], None]) -> None:
         """Call ``then`` on the judge's thread as soon as everything up to ``rv`` was judged."""
@@ -255,6 +248,7 @@ class Judge:
 
     def _take(self, line: _Line) -> None:
         source = line.source
+        source.taken_bytes += len(line.data)
         if source.failure is not None:
             return
         stream = self._streams[source.stream]
@@ -263,7 +257,8 @@ class Judge:
             source.rv = event.rv
             step = stream.store.apply(event)
             if step is not None:
-                self._stepped(source.stream, stream, step, StateInfo(step.rv, line.at_sec, "event"))
+                state = StateInfo(step.rv, line.at_sec, "event")
+                self._stepped(source.stream, stream, step, state, len(line.data))
         elif isinstance(event, BookmarkEvent):
             source.rv = event.rv
             stream.store.advance(event.rv)
@@ -274,14 +269,16 @@ class Judge:
         self._moved(source.stream, stream, line.at_sec)
 
     def _add(self, streams: Sequence[NewStream], new_groups: Sequence[NewGroup]) -> None:
-        groups = [_Group(group.keys, group.readers) for group in new_groups]
+        groups = [Group(group.keys, group.readers) for group in new_groups]
         together = {item.id for group in new_groups for item in group.readers}
         steps: dict[StreamKey, Step] = {}
         for new in streams:
             key, listing = new.key, new.listing
             store = StreamStore(new.queries, key.resource.namespaced)
             alone = [item for item in new.readers if item.id not in together]
-            stream = _Stream(store, alone, [group for group in groups if key in group.streams])
+            for item in new.readers:
+                self._absent.pop(item.id, None)
+            stream = JudgedStream(store, alone, [group for group in groups if key in group.streams])
             self._streams[key] = stream
             step = store.replace(listing.objects, listing.rv) or Step(listing.rv, ())
             steps[key] = step
@@ -295,17 +292,25 @@ class Judge:
             at_sec = max(new.at_sec for new in streams if new.key in new_group.keys)
             places = range(len(group.readers.all))
             state = StateInfo(new_group.rv, at_sec, "baseline")
+            group.moved_sec = at_sec
             self._show(group.readers, group.tables, places, state)
         self._groups += groups
 
-    def _stepped(self, key: StreamKey, stream: _Stream, step: Step, state: StateInfo) -> None:
+    def _stepped(
+        self,
+        key: StreamKey,
+        stream: JudgedStream,
+        step: Step,
+        state: StateInfo,
+        size: int = 0,
+    ) -> None:
         if step.updates:
             self._record(key, step, state)
             places = stream.readers.touched(step)
             self._show(stream.readers, stream.store.tables, places, state)
         for group in stream.groups:
             if group.merge is not None:
-                group.merge.push(key, step)
+                group.merge.push(key, step, size)
 
     def _jump(self, key: StreamKey, listing: ObjectList, at_sec: float) -> None:
         stream = self._streams[key]
@@ -323,22 +328,24 @@ class Judge:
                 group.merge.push(key, step)
         self._moved(key, stream, at_sec)
 
-    def _moved(self, key: StreamKey, stream: _Stream, at_sec: float | None) -> None:
+    def _moved(self, key: StreamKey, stream: JudgedStream, at_sec: float | None) -> None:
         rv = stream.store.rv
         for group in stream.groups:
             if group.merge is not None:
                 group.merge.passed(key, rv)
                 self._drain(group, self._clock.monotonic() if at_sec is None else at_sec)
+                self._relieve(group)
         if stream.waiting:
             due = [then for wanted, then in stream.waiting if wanted <= rv]
             stream.waiting = [item for item in stream.waiting if item[0] > rv]
             for then in due:
                 then()
 
-    def _drain(self, group: _Group, at_sec: float) -> None:
+    def _drain(self, group: Group, at_sec: float) -> None:
         if group.merge is None:
             return
         for merged in group.merge.ready():
+            group.moved_sec = at_sec
             for step in merged.steps:
                 group.tables.apply(step)
                 group.unseen.update(group.readers.touched(step))
@@ -347,8 +354,22 @@ class Judge:
                 self._show(group.readers, group.tables, sorted(group.unseen), state)
                 group.unseen.clear()
 
+    def _relieve(self, group: Group) -> None:
+        """Give up states that wait, where there are too many, and say so."""
+        hole = None if group.merge is None else group.merge.give_up()
+        if hole is not None:
+            gap = group.gave_up(hole, self._clock.monotonic())
+            log.warning("watch_states_given_up", streams=gap.stream, why=hole.why)
+            for subscription in group.readers.all:
+                self._listener.on_gap(subscription.id, gap)
+
     def _again(self, subscription: str) -> None:
         now = self._clock.monotonic()
+        absent = self._absent.get(subscription)
+        if absent is not None:
+            definitions, view = absent
+            state = StateInfo(self._streams[definitions].store.rv, now, "again")
+            self._listener.on_state(subscription, view, state)
         for group in self._groups:
             for place, member in enumerate(group.readers.all):
                 # Inside a gap the tables mix one stream's present with another's past.
@@ -361,7 +382,7 @@ class Judge:
                     state = StateInfo(stream.store.rv, now, "again")
                     self._show(stream.readers, stream.store.tables, [place], state)
 
-    def _show(self, readers: _Readers, view: View, places: Iterable[int], state: StateInfo) -> None:
+    def _show(self, readers: Readers, view: View, places: Iterable[int], state: StateInfo) -> None:
         for place in places:
             self._listener.on_state(readers.all[place].id, view, state)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from devops_bench.k8s.watch.connection import Connection
 from devops_bench.k8s.watch.context import StreamContext
@@ -10,6 +11,10 @@ from devops_bench.k8s.watch.events import ObjectList
 from devops_bench.k8s.watch.judge import Judge
 from devops_bench.k8s.watch.repair import Hole, Repair, Repaired, read_exact
 from devops_bench.k8s.watch.types import Held, StreamKey
+
+SCHEMA_MOVED: Final = "the schema of its CustomResourceDefinition changed while it was read again"
+_WAIT_AFTER: Final = 20
+"""After so many LISTs the judge is waited for, so that they do not pile up."""
 
 
 def read_again(
@@ -49,6 +54,22 @@ def read_again(
     return repair.run()
 
 
+def closed_how(to_rv: int, repaired: Repaired | None, has_holes: bool) -> str:
+    """Return how a gap was closed, as a sentence.
+
+    Args:
+        to_rv: The revision from which on everything is seen again.
+        repaired: What was read again; ``None`` where the server went on by itself.
+        has_holes: Whether some of it stays a gap of its own.
+    """
+    if repaired is None:
+        how = f"closed: the watch goes on from resourceVersion {to_rv}"
+    else:
+        requests = repaired.requests
+        how = f"closed: read again up to resourceVersion {to_rv} by {requests} exact LISTs"
+    return how + (", except for what is told of as a gap of its own" if has_holes else "")
+
+
 class _Emit:
     """Hands repaired states to the judge."""
 
@@ -61,6 +82,7 @@ class _Emit:
     ) -> None:
         self._tell = tell
         self._from_rv = 0
+        self._lists = 0
         self._judge = judge
         self._key = key
         self._monotonic = monotonic
@@ -74,10 +96,16 @@ class _Emit:
     def known(self, listing: ObjectList) -> None:
         """Judge a state."""
         if self._expected is not None and _versions(listing) != self._expected:
-            why = "objects were written while the schema of their CustomResourceDefinition changed"
+            why = (
+                "objects were written while the schema of their CustomResourceDefinition changed, "
+                "or could not be read"
+            )
             self._tell(Hole(self._from_rv, listing.rv, why))
             self._expected = None
         self._judge.listed(self._key, listing, self._monotonic())
+        self._lists += 1
+        if self._lists % _WAIT_AFTER == 0:
+            self._judge.held(self._key)
 
     def behind_hole(self, listing: ObjectList, hole: Hole) -> None:
         """Judge a state behind a hole."""

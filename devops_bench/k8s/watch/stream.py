@@ -14,11 +14,16 @@ import structlog
 from devops_bench.core.errors import ApiError, ApiUnavailableError, ClusterError
 from devops_bench.k8s.watch.backoff import Backoff
 from devops_bench.k8s.watch.connection import Connection
-from devops_bench.k8s.watch.context import REQUEST_TIMEOUT_SEC, StreamContext
+from devops_bench.k8s.watch.context import (
+    MANY_BYTES,
+    REQUEST_TIMEOUT_SEC,
+    TOO_MUCH,
+    StreamContext,
+)
 from devops_bench.k8s.watch.events import ErrorEvent, Malformed, ObjectList
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.identity import Facts, difference, read_facts, schema_changed
-from devops_bench.k8s.watch.mending import read_again
+from devops_bench.k8s.watch.mending import SCHEMA_MOVED, closed_how, read_again
 from devops_bench.k8s.watch.repair import (
     GONE,
     Hole,
@@ -206,19 +211,9 @@ class WatchStream:
 
     def new_gap(self, cause: str, from_rv: int, to_rv: int | None, how: str) -> Gap:
         """Return a new open gap that lasts from when the stream was last whole until now."""
-        now = self._context.clock.monotonic()
-        to_sec = None if to_rv is None else now
-        return Gap(
-            str(self.key),
-            next(self._gap_numbers),
-            cause,
-            from_rv,
-            to_rv,
-            self._whole_at,
-            to_sec,
-            False,
-            how,
-        )
+        to_sec = None if to_rv is None else self._context.clock.monotonic()
+        number, since = next(self._gap_numbers), self._whole_at
+        return Gap(str(self.key), number, cause, from_rv, to_rv, since, to_sec, False, how)
 
     def quiet_since(self) -> float:
         """Return monotonic seconds when the stream last brought something or was opened."""
@@ -251,6 +246,8 @@ class WatchStream:
             for line in self._lines:
                 self._whole_at = now = monotonic()
                 judge.line(source, line, now)
+                if source.waiting_bytes > MANY_BYTES:
+                    return TOO_MUCH
         except ApiUnavailableError as exc:
             return str(exc)
         return "the server ended the watch"
@@ -330,11 +327,16 @@ class WatchStream:
             )
             self._facts = facts
         self._open(connection, held.rv if repaired is None else repaired.rv)
-        changed = difference(self._facts, self._read_facts(), self.key.resource)
+        after = self._read_facts()
+        changed = difference(self._facts, after, self.key.resource)
         if changed is not None:
             self.trouble = changed
             self._drop_connection()
             return False
+        if schema_changed(facts, after, self.key.resource):
+            # What came since the first look may have been read by either schema.
+            now_rv = self._context.judge.held(self.key).rv
+            self._tell_hole(Hole(held.rv, now_rv, SCHEMA_MOVED))
         self._end_gap(held, repaired)
         return True
 
@@ -368,16 +370,8 @@ class WatchStream:
         has_holes, self._has_holes = self._has_holes, False
         now = self._context.clock.monotonic()
         if pending is not None:
-            how = f"closed: the watch goes on from resourceVersion {held.rv}"
-            to_rv = held.rv
-            if repaired is not None:
-                to_rv = repaired.rv
-                how = (
-                    f"closed: read again up to resourceVersion {to_rv} "
-                    f"by {repaired.requests} exact LISTs"
-                )
-                if has_holes:
-                    how += ", except for what is told of as a gap of its own"
+            to_rv = held.rv if repaired is None else repaired.rv
+            how = closed_how(to_rv, repaired, has_holes)
             gap = replace(pending, to_rv=to_rv, to_sec=now, closed=True, how=how)
             self._context.judge.gap(self.key, gap)
             log.info("watch_gap_closed", stream=str(self.key), cause=gap.cause, how=how)
@@ -385,7 +379,8 @@ class WatchStream:
         self.opened.set()
 
     def _read_facts(self) -> Facts:
-        facts = read_facts(self._context.client, [self.key.resource], REQUEST_TIMEOUT_SEC)
+        client, clock = self._context.client, self._context.clock
+        facts = read_facts(client, [self.key.resource], REQUEST_TIMEOUT_SEC, clock)
         self.requests += facts.requests
         return facts
 

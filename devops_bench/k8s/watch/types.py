@@ -109,6 +109,8 @@ class Source:
         failure: What made its lines useless; the lines behind it do not count. Written by the judge
             thread before it ends the connection, read by others after the connection has ended.
         rv: The newest revision that this connection has brought.
+        queued_bytes: What was queued for the judge; written by the thread that reads.
+        taken_bytes: What of it the judge has taken; written by the judge.
     """
 
     def __init__(self, stream: StreamKey, close: Callable[[], None]) -> None:
@@ -116,6 +118,13 @@ class Source:
         self.close = close
         self.failure: ErrorEvent | Malformed | None = None
         self.rv = 0
+        self.queued_bytes = 0
+        self.taken_bytes = 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """About how many bytes of its lines wait to be judged."""
+        return self.queued_bytes - self.taken_bytes
 
 
 @dataclass(frozen=True, slots=True)

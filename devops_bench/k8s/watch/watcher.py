@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,27 +14,24 @@ from devops_bench.core.errors import ClusterError
 from devops_bench.k8s.client import ApiClient
 from devops_bench.k8s.discovery import Discovery
 from devops_bench.k8s.resources import ApiResource
-from devops_bench.k8s.view import Unreadable, View
-from devops_bench.k8s.watch.appear import CRD_QUERY, AppearingKinds
+from devops_bench.k8s.watch.appear import CRD_QUERY, Appeared
 from devops_bench.k8s.watch.baseline import Baseline, BaselineReader
 from devops_bench.k8s.watch.context import REQUEST_TIMEOUT_SEC, StreamContext
 from devops_bench.k8s.watch.events import ObjectList
 from devops_bench.k8s.watch.fence import run_fences
 from devops_bench.k8s.watch.front import CRD_SUBSCRIPTION, Front
-from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.housekeeping import Housekeeper
-from devops_bench.k8s.watch.identity import Facts, read_facts
+from devops_bench.k8s.watch.identity import Facts, read_facts, read_schema
 from devops_bench.k8s.watch.judge import Judge
-from devops_bench.k8s.watch.plan import Plan, Resolved, queries_on, waits_for_kind
+from devops_bench.k8s.watch.late import LateKinds
+from devops_bench.k8s.watch.plan import Plan, Resolved, queries_on
 from devops_bench.k8s.watch.results import FenceResult, Started, StreamFence, WatchOptions
 from devops_bench.k8s.watch.stream import WatchStream
-from devops_bench.k8s.watch.tables import Tables
 from devops_bench.k8s.watch.types import (
     Listener,
     NewGroup,
     NewStream,
     Recorder,
-    StateInfo,
     StreamKey,
     Subscription,
 )
@@ -43,6 +39,9 @@ from devops_bench.k8s.watch.types import (
 log = structlog.get_logger(__name__)
 
 _REFUSED_WATCH: Final = frozenset({400, 403, 404, 405})
+_REST: Final = 0.25
+"""What of a fence's time is kept for looking whether what is read is still the same."""
+_LEAST_SEC: Final = 0.1
 
 
 class Watcher:
@@ -75,13 +74,20 @@ class Watcher:
         self._discovery = discovery
         self._clock = clock
         self._options = options or WatchOptions()
-        self._judge = Judge(Front(listener, self._crds_moved, self._crd_gap), recorder, clock)
+        self._judge = Judge(
+            Front(
+                listener,
+                lambda view, state: self._late.definitions_moved(view, state),
+                lambda gap: self._late.definitions_gap(gap),
+            ),
+            recorder,
+            clock,
+        )
         self._context = StreamContext(client, self._judge, clock, self._options.limits)
         self._streams: dict[StreamKey, WatchStream] = {}
         self._reading: dict[str, tuple[StreamKey, ...]] = {}
         self._facts = Facts(None, None, {}, 0)
-        self._appearing = AppearingKinds(frozenset())
-        self._absent: tuple[Subscription, ...] = ()
+        self._late = LateKinds((), {}, self._judge, self._watch_appeared)
         self._started_at = 0.0
         self._fact_requests = 0
         self._lock = threading.Lock()
@@ -109,8 +115,9 @@ class Watcher:
         kinds = [query.kind for item in subscriptions for query in item.queries]
         resolved: Resolved = self._discovery.resolve_all([*kinds, CRD_QUERY.kind], timeout_sec)
         resources = [item for item in resolved.values() if isinstance(item, ApiResource)]
-        self._facts = self._read_facts(resources)
-        wanted = [*subscriptions, *self._crd_subscription(subscriptions, resolved)]
+        self._facts = self._read_facts(resources, min(REQUEST_TIMEOUT_SEC, timeout_sec))
+        self._late = LateKinds(subscriptions, resolved, self._judge, self._watch_appeared)
+        wanted = [*subscriptions, *self._late.wanted()]
 
         def make_stream(key: StreamKey, plan: Plan) -> WatchStream:
             queries = queries_on(key, wanted, resolved, plan)
@@ -123,8 +130,10 @@ class Watcher:
         self._judge.start()
         refused = self._open(baseline)
         sampled = {**baseline.plan.sampled, **refused}
+        sampled.update(self._begin_absent(baseline, sampled))
         self._begin(baseline, wanted, resolved, sampled)
-        sampled.update(self._begin_absent(sampled))
+        # A kind may have appeared since discovery; then it has a stream from here on.
+        self._judge.ask(lambda: None)
         self._wait_open(deadline)
         self._keeper.start()
         self._judge.ask(lambda: None)
@@ -143,7 +152,8 @@ class Watcher:
         A stream for which that cannot be shown is told of as an open gap.
 
         Args:
-            timeout_sec: Seconds after which what is not reached is given up, > 0.
+            timeout_sec: Seconds after which what is not reached is given up, > 0. Three quarters
+                of them go to the streams, whatever the server does; one that hangs costs no more.
         """
         started = self._clock.monotonic()
         deadline = started + timeout_sec
@@ -151,26 +161,31 @@ class Watcher:
         results: list[StreamFence] = []
         # A kind that appeared before now gets its stream while its definition is being fenced.
         while new := {k: s for k, s in self._all_streams().items() if k not in streams}:
-            left = max(0.1, deadline - self._clock.monotonic())
+            left = deadline - timeout_sec * _REST - self._clock.monotonic()
             streams.update(new)
             results += run_fences(list(new.values()), self._context, left, self._stopping)
-        changed = self._look_again(streams)
+        changed = self._look_again(streams, deadline)
         fenced: dict[str, StreamFence] = {}
         for (key, stream), result in zip(streams.items(), results, strict=True):
             why = changed.get(key)
             final = result if why is None else replace(result, passed=False, how=why)
             fenced[str(key)] = final
             if not final.passed:
-                self._tell_unfenced(key, stream, final)
-        uncertain = self._uncertain_kinds()
-        self._settle()
+                self._tell_unfenced(key, stream, final, deadline)
+        uncertain = self._late.uncertain(
+            self._discovery,
+            lambda resources: self._read_facts(resources, self._left(deadline)),
+            self._started_at,
+            self._left(deadline),
+        )
+        failure = self._settle(deadline)
         with self._lock:
             reading = {
                 name: tuple(str(key) for key in keys if key in streams)
                 for name, keys in self._reading.items()
             }
         elapsed = self._clock.monotonic() - started
-        return FenceResult(fenced, reading, uncertain, self._judge.failure, elapsed)
+        return FenceResult(fenced, reading, uncertain, self._judge.failure or failure, elapsed)
 
     def again(self, subscription: str) -> None:
         """Show the newest judged state of a subscription once more (origin ``again``)."""
@@ -202,16 +217,6 @@ class Watcher:
         self._keeper.stop(deadline - self._clock.monotonic())
         ended = [stream.join(deadline - self._clock.monotonic()) for stream in streams]
         return self._judge.stop(deadline - self._clock.monotonic()) and all(ended)
-
-    def _crd_subscription(
-        self, subscriptions: Sequence[Subscription], resolved: Resolved
-    ) -> list[Subscription]:
-        self._absent = tuple(item for item in subscriptions if waits_for_kind(item, resolved))
-        if not self._absent:
-            return []
-        kinds = frozenset(query.kind for item in self._absent for query in item.queries)
-        self._appearing = AppearingKinds(kinds)
-        return [Subscription(CRD_SUBSCRIPTION, (CRD_QUERY,))]
 
     def _open(self, baseline: Baseline) -> dict[str, str]:
         """Open every watch; return the subscriptions for which that is refused, and why."""
@@ -266,51 +271,40 @@ class Watcher:
             else:
                 item.stream.discard()
 
-    def _begin_absent(self, sampled: Mapping[str, str]) -> dict[str, str]:
+    def _begin_absent(self, baseline: Baseline, sampled: Mapping[str, str]) -> dict[str, str]:
         """Show the subscriptions whose kind does not exist that they match nothing."""
+        if not self._late.ids:
+            return {}
         if CRD_SUBSCRIPTION in sampled:
-            why = f"its kind may appear, and {sampled[CRD_SUBSCRIPTION]}"
-            absent, self._absent = self._absent, ()
-            return {item.id: why for item in absent}
-        now = self._clock.monotonic()
+            return self._late.give_up(sampled[CRD_SUBSCRIPTION])
+        keys = baseline.plan.streams[CRD_SUBSCRIPTION]
         with self._lock:
-            keys = self._reading.get(CRD_SUBSCRIPTION, ())
-            self._reading.update({item.id: keys for item in self._absent})
-        for item in self._absent:
-            self._judge.show(item.id, Tables(item.queries), StateInfo(0, now, "baseline"))
+            self._reading.update(dict.fromkeys(self._late.ids, keys))
+        self._late.begin(keys[0], self._clock.monotonic())
         return {}
 
-    def _crds_moved(self, view: View, state: StateInfo) -> None:
-        """Start to watch kinds that have appeared; on the judge's thread."""
-        for appeared in self._appearing.look(view, state.rv):
-            members: dict[StreamKey, list[Subscription]] = {}
-            for item in self._absent:
-                if item.queries[0].kind == appeared.kind:
-                    namespaced = appeared.resource.namespaced
-                    namespace = item.queries[0].namespace if namespaced else None
-                    members.setdefault(StreamKey(appeared.resource, namespace), []).append(item)
-            for key, readers in members.items():
-                self._watch_appeared(key, appeared.since_rv, readers, state.at_sec)
-
     def _watch_appeared(
-        self, key: StreamKey, since_rv: int, readers: Sequence[Subscription], at_sec: float
-    ) -> None:
-        stream = WatchStream(key, self._context, self._facts)
+        self, key: StreamKey, news: Appeared, readers: Sequence[Subscription], at_sec: float
+    ) -> bool:
+        """Watch a kind that has appeared; on the judge's thread."""
+        schema = read_schema(news.definition.data, key.resource.version)
+        facts = replace(self._facts, schemas={**self._facts.schemas, key.resource: schema})
+        stream = WatchStream(key, self._context, facts)
         queries = tuple(dict.fromkeys(query for item in readers for query in item.queries))
-        nothing = ObjectList(since_rv, ())
-        self._judge.add([NewStream(key, queries, tuple(readers), nothing, at_sec)])
+        # One before, because a definition that the baseline shows may have objects at once.
+        since_rv = max(1, news.since_rv - 1)
         with self._lock:
+            if key in self._streams:
+                return False
             if self._stopping.is_set():
-                return
+                return True
             self._streams[key] = stream
             for item in readers:
                 self._reading[item.id] = (*self._reading[item.id], key)
+        nothing = ObjectList(since_rv, ())
+        self._judge.add([NewStream(key, queries, tuple(readers), nothing, at_sec)])
         stream.start(since_rv, "the kind has only just appeared", repair=True)
-
-    def _crd_gap(self, gap: Gap) -> None:
-        """A definition that was missed may have been a kind's whole life."""
-        for item in self._absent:
-            self._judge.tell(item.id, gap)
+        return True
 
     def _wait_open(self, deadline: float) -> None:
         for key, stream in self._all_streams().items():
@@ -319,64 +313,52 @@ class Watcher:
                 if pending is not None:
                     self._judge.gap(key, pending)
 
-    def _look_again(self, streams: Mapping[StreamKey, WatchStream]) -> dict[StreamKey, str]:
+    def _look_again(
+        self, streams: Mapping[StreamKey, WatchStream], deadline: float
+    ) -> dict[StreamKey, str]:
         """Return the streams whose kind is not what it was at the baseline, and why."""
-        trouble = ""
+        trouble = "there was no time"
+        resources = [key.resource for key in streams]
         for delay in (0.0, 0.2, 1.0):
+            if self._clock.monotonic() + delay >= deadline:
+                break
             self._clock.wait(self._stopping, delay)
             try:
-                resources = [key.resource for key in streams]
-                now = self._read_facts(resources)
+                now = self._read_facts(resources, self._left(deadline))
             except ClusterError as exc:
-                trouble = f"whether it is still the same could not be read: {exc}"
+                trouble = str(exc)
                 continue
             changes = {key: stream.changed(now) for key, stream in streams.items()}
             return {key: why for key, why in changes.items() if why is not None}
-        return dict.fromkeys(streams, trouble)
+        return dict.fromkeys(streams, f"whether it is still the same could not be read: {trouble}")
 
-    def _uncertain_kinds(self) -> dict[str, str]:
-        """Return the subscriptions whose kind may have appeared in a way that is not watched."""
-        waiting = self._appearing.waiting()
-        if not waiting or not self._absent:
-            return {}
-        found = self._discovery.resolve_all(waiting, REQUEST_TIMEOUT_SEC, fresh=True)
-        uncertain: dict[str, str] = {}
-        for item in self._absent:
-            kind = item.queries[0].kind
-            answer = found.get(kind)
-            if isinstance(answer, Unreadable):
-                uncertain[item.id] = answer.reason
-            elif isinstance(answer, ApiResource) and not self._by_definition(answer):
-                uncertain[item.id] = f"{answer} has appeared without a CustomResourceDefinition"
-        for name, why in uncertain.items():
-            gap = Gap("kinds", 1, why, 0, None, self._started_at, None, False, "not closed")
-            self._judge.tell(name, gap)
-        return uncertain
-
-    def _by_definition(self, resource: ApiResource) -> bool:
-        """Return whether a CustomResourceDefinition is behind a kind: then its stream tells."""
-        try:
-            return resource in self._read_facts([resource]).schemas
-        except ClusterError:
-            return False
-
-    def _tell_unfenced(self, key: StreamKey, stream: WatchStream, result: StreamFence) -> None:
+    def _tell_unfenced(
+        self, key: StreamKey, stream: WatchStream, result: StreamFence, deadline: float
+    ) -> None:
         gap = stream.pending()
         if gap is None:
             try:
-                from_rv = self._judge.held(key).rv
+                from_rv = self._judge.held(key, self._left(deadline)).rv
             except ClusterError:
                 from_rv = 0
             gap = stream.new_gap("the end fence was not reached", from_rv, None, result.how)
         self._judge.gap(key, gap)
 
-    def _settle(self) -> None:
-        """Wait until the listener has been told everything."""
-        with contextlib.suppress(ClusterError):  # the judge's failure is part of the result
-            self._judge.ask(lambda: None)
+    def _settle(self, deadline: float) -> str | None:
+        """Wait until the listener has been told everything; return why it has not been."""
+        try:
+            self._judge.ask(lambda: None, self._left(deadline))
+        except ClusterError as exc:
+            return str(exc)
+        return None
 
-    def _read_facts(self, resources: Sequence[ApiResource]) -> Facts:
-        facts = read_facts(self._client, resources, REQUEST_TIMEOUT_SEC)
+    def _left(self, deadline: float) -> float:
+        """Return how long one thing may take at the end of a fence, in seconds."""
+        left = deadline - self._clock.monotonic()
+        return min(REQUEST_TIMEOUT_SEC, max(_LEAST_SEC, left))
+
+    def _read_facts(self, resources: Sequence[ApiResource], timeout_sec: float) -> Facts:
+        facts = read_facts(self._client, resources, timeout_sec, self._clock)
         self._fact_requests += facts.requests
         return facts
 

@@ -15,6 +15,7 @@ import orjson
 
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.objects import KubeObject
+from devops_bench.k8s.secrets import may_mean_secrets
 from devops_bench.k8s.view import ResourceQuery
 from devops_bench.verification.base import Check, CheckNode, Fields
 from devops_bench.verification.combinators import leaves_of
@@ -91,7 +92,7 @@ def needs_result(node: CheckNode) -> bool:
 
 
 def _asks_for_secrets(query: ResourceQuery) -> bool:
-    return query.kind.lower().split(".", 1)[0] in {"secret", "secrets"}
+    return may_mean_secrets(query.kind)
 
 
 def _is_secret(data: JsonObject) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import secrets
 from typing import Final
 
@@ -16,12 +17,14 @@ import orjson
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.results.evidence.redaction import reads_redacted
 from devops_bench.verification.base import CheckNode
-from devops_bench.verification.combinators import leaves_of
+from devops_bench.verification.path_words import compares, named
+from devops_bench.verification.paths import parse_path
 from devops_bench.verification.spec import VerificationEntry
 from devops_bench.verification.tree import Combinator
 from devops_bench.verification.values import ORDERING_OPS
 
 _SEALED: Final = "devops-bench/sealed:"
+_SEAL: Final = re.compile(re.escape(_SEALED) + r"(?P<salt>[0-9a-f]{32}):[0-9a-f]{32}")
 _COST: Final = 1 << 14
 """scrypt's N: about 50 ms and 16 MiB a guess (https://www.rfc-editor.org/rfc/rfc7914)."""
 
@@ -43,6 +46,11 @@ def check_as_json(node: CheckNode) -> JsonObject:
     compared = dumped.get("value") is not None and dumped.get("op") not in ORDERING_OPS
     if compared and reads_redacted(node):
         dumped["value"] = _sealed(dumped["value"], secrets.token_hex(16))
+    text = dumped.get("path")
+    if isinstance(text, str) and reads_redacted(node) and compares(path := parse_path(text)):
+        # It has to be a path again that begins with the same names; its answers are recorded.
+        seal = _sealed(text, secrets.token_hex(16))
+        dumped["path"] = f"{named(path.leading_names)}[?(@ == '{seal}')]"
     return dumped
 
 
@@ -61,21 +69,16 @@ def _same(recorded: JsonObject, node: CheckNode) -> bool:
         own: JsonObject = node.model_dump(mode="json", exclude_unset=True, exclude={"checks"})
         return {**own, "type": node.type} == _without(recorded, "checks")
     new: JsonObject = {**node.model_dump(mode="json", exclude_unset=True), "type": node.type}
-    old_value, new_value = recorded.get("value"), new.get("value")
-    if isinstance(old_value, str) and old_value.startswith(_SEALED) and new_value is not None:
-        salt = old_value.removeprefix(_SEALED).partition(":")[0]
-        same = old_value == new_value or hmac.compare_digest(old_value, _sealed(new_value, salt))
-        return same and _without(new, "value") == _without(recorded, "value")
-    return new == recorded
+    return new.keys() == recorded.keys() and all(
+        _same_field(recorded[field], value) for field, value in new.items()
+    )
 
 
-def sealed_leaves(node: CheckNode) -> list[CheckNode]:
-    """Return the leaves whose value was sealed: only their recorded results tell anything."""
-    return [leaf for leaf in leaves_of(node) if _is_sealed(getattr(leaf, "value", None))]
-
-
-def _is_sealed(value: object) -> bool:
-    return isinstance(value, str) and value.startswith(_SEALED)
+def _same_field(old: JsonValue, new: JsonValue) -> bool:
+    seal = _SEAL.search(old) if isinstance(old, str) else None
+    if old == new or seal is None:
+        return old == new
+    return hmac.compare_digest(seal[0], _sealed(new, seal["salt"]))
 
 
 def _sealed(value: JsonValue, salt: str) -> str:

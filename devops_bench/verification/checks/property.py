@@ -14,6 +14,7 @@ from devops_bench.verification.checks.wording import (
     matched_label,
     object_label,
     shown,
+    shown_path,
 )
 from devops_bench.verification.paths import MISSING, Element, Path
 from devops_bench.verification.regex import Pattern
@@ -76,6 +77,7 @@ class _Judgement:
         self._objects = objects
         self._query = query
         self._secret = is_secret(query, objects)
+        self._path = shown_path(asked.path, secret=self._secret)
         self._doubt: str | None = None
         self._elements: list[_Located] = []
         for obj in objects:
@@ -87,7 +89,7 @@ class _Judgement:
     def result(self) -> VerificationResult:
         """Return what the judgement comes to."""
         if self._doubt is not None:
-            text = f"{self._asked.path.text} has a filter without an answer: {self._doubt}"
+            text = f"{self._path} has a filter without an answer: {self._doubt}"
             return self._make(Undecided(text), text)
         if self._asked.across_matches is not None:
             return self._across(self._asked.across_matches)
@@ -98,11 +100,11 @@ class _Judgement:
     def _presence(self) -> VerificationResult:
         answer = bool(self._values) == (self._asked.op == "exists")
         if not self._values:
-            return self._make(answer, f"{self._asked.path.text} has no value")
-        return self._make(answer, f"{self._asked.path.text} is {self._show(self._values[0])}")
+            return self._make(answer, f"{self._path} has no value")
+        return self._make(answer, f"{self._path} is {self._show(self._values[0])}")
 
     def _single(self) -> VerificationResult:
-        text = self._asked.path.text
+        text = self._path
         if len(self._elements) > 1:
             reason = (
                 f"{text} has {len(self._elements)} elements, {len(self._values)} of them with a "
@@ -120,7 +122,7 @@ class _Judgement:
             overall = every(opposite)
         else:
             overall = every(answers)
-        text, count = self._asked.path.text, len(answers)
+        text, count = self._path, len(answers)
         if overall is True:
             verb = "satisfy" if quantifier == "every" else "do not satisfy"
             what = "1 element" if count == 1 else f"all {count} elements"

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias, cast, get_args
 from pydantic import JsonValue, PrivateAttr, model_validator
 
 from devops_bench.k8s.objects import KubeObject
+from devops_bench.k8s.secrets import may_mean_secrets
 from devops_bench.k8s.view import ResourceQuery, UnknownKind, Unreadable, View
 from devops_bench.verification.base import VERIFIERS, Check, Fields
 from devops_bench.verification.checks.fields import PathText, SelectorText, Text, unset_variable
@@ -82,7 +83,10 @@ class ResourceProperty(Check):
             path, unset = parse_with_placeholders(self.path, parse_path)
             expected, unset_value = _expected(self.op, self.value)
             if unset or unset_value:
-                self._unset = self._unset or (self.path if unset else str(self.value))
+                holds = self.path if unset else str(self.value)
+                if may_mean_secrets(self.kind):
+                    holds = "the path" if unset else "the value"
+                self._unset = self._unset or holds
             self._property = Property(path, self.op, expected, self.across_matches)
         return self
 

@@ -8,7 +8,10 @@ from typing import Final
 
 from devops_bench.core.json import JsonValue
 from devops_bench.k8s.objects import KubeObject
+from devops_bench.k8s.secrets import may_mean_secrets
 from devops_bench.k8s.view import ResourceQuery
+from devops_bench.verification.path_words import without_literals
+from devops_bench.verification.paths import Path
 
 MAX_SHOWN: Final = 200
 """How many characters of one value are shown."""
@@ -29,8 +32,13 @@ def shown(value: JsonValue, *, secret: bool) -> str:
 
 def is_secret(query: ResourceQuery, objects: Sequence[KubeObject]) -> bool:
     """Return whether the query is about Secrets, by its own words or by what it found."""
-    asked = query.kind.lower().split(".", 1)[0] in {"secret", "secrets"}
-    return asked or any(obj.data.get("kind") == "Secret" for obj in objects)
+    found = any(obj.data.get("kind") == "Secret" for obj in objects)
+    return found or may_mean_secrets(query.kind)
+
+
+def shown_path(path: Path, *, secret: bool) -> str:
+    """Return a path as it was written; of a Secret without what its filters compare with."""
+    return without_literals(path, REDACTED) if secret else path.text
 
 
 def object_label(obj: KubeObject, query: ResourceQuery) -> str:

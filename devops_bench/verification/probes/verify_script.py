@@ -66,9 +66,9 @@ class VerifyScript(Probe):
             task = load_task(Path(self.task_dir))
             with leased_slot(
                 [self.slot], prefix=prefix, give_up=lambda: time.monotonic() >= deadline
-            ) as slot:
+            ) as lease:
                 left = deadline - time.monotonic()
-                if slot is None or left <= 0:
+                if lease is None or left <= 0:
                     return VerificationResult.errored(
                         f"the time ran out before slot {self.slot} was free for {task.id}"
                     )
@@ -80,7 +80,9 @@ class VerifyScript(Probe):
                     ports=self.ports,
                     kubeconfig=context.kubeconfig,
                 )
-                return as_verification_result(run_task(task, slot, options))
+                return as_verification_result(
+                    run_task(task, lease.slot, options, held=(lease.descriptor,))
+                )
         except DevopsBenchError as exc:
             return VerificationResult.errored(str(exc))
 
@@ -92,16 +94,23 @@ def as_verification_result(result: VerifyResult) -> VerificationResult:
         result: By the strict rules.
     """
     points = f"{result.earned} of {result.total} points"
+    if len(result.checks) > _MOST_CHILDREN:
+        points += f" ({len(result.checks) - _MOST_CHILDREN} checks are not shown)"
     failed = [check.label for check in result.checks if not check.passed]
+    # What failed is what the reader looks for.
+    kept = sorted(result.checks, key=lambda check: check.passed)[:_MOST_CHILDREN]
+    shown = result.checks if len(result.checks) <= _MOST_CHILDREN else kept
+    left_out = len(result.checks) - len(shown)
     findings: list[JsonValue] = [f"line {f.line}: {f.message}" for f in result.findings or ()]
     fields: dict[str, object] = {
-        "children": [_child(check) for check in result.checks[:_MOST_CHILDREN]],
+        "children": [_child(check) for check in shown],
         "raw": {
             "task_id": result.task_id,
             "status": str(result.status),
             "score": result.score,
             "returncode": result.returncode,
             "findings": findings,
+            "checks_left_out": left_out,
         },
     }
     if result.status is Status.PASS:

@@ -146,6 +146,8 @@ def test_select(tmp_path: Path, environment: dict[str, str]) -> None:
         (["--sites", "none.json"], "cannot be read"),
         (["--select", "other*"], "no task has an id like other*"),
         (["none"], "is no folder"),
+        (["--junit", "none/junit.xml"], "nothing can be written to"),
+        (["--junit", "."], "is a folder"),
     ],
 )
 def test_bad_input_is_two_and_nothing_runs(
@@ -166,11 +168,13 @@ def test_an_interrupt_ends_the_script_keeps_its_checks_and_starts_no_other(
     process = start(tmp_path, environment, first, second)
     wait_until(lambda: (first / "started").exists(), "the first script's start")
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    stdout, _ = process.communicate(timeout=60)
     assert process.returncode == 130
+    assert "2 ERROR" in stdout
     result = json.loads((tmp_path / "results" / "a_verify.json").read_text())
     assert (result["status"], result["error"], len(result["checks"])) == ("ERROR", "interrupted", 1)
-    assert not (tmp_path / "results" / "b_verify.json").exists()
+    result = json.loads((tmp_path / "results" / "b_verify.json").read_text())
+    assert (result["status"], result["error"]) == ("ERROR", "it was not started: interrupted")
 
 
 def test_two_runs_never_share_a_slot(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -201,6 +205,58 @@ def test_a_run_that_is_killed_gives_its_slot_back(
     one.communicate(timeout=60)
     assert verify(tmp_path, environment, second)[0] == 0
     assert not (tmp_path / "results" / "a_verify.json").exists()
+
+
+def test_the_slot_of_a_run_that_is_killed_is_free_when_its_script_is_gone(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    stays = (
+        "import os, pathlib, signal\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "(here / 'part').write_text(str(os.getpid()))\n"
+        "(here / 'part').rename(here / 'started')\n"
+        "while True: signal.pause()\n"
+    )
+    sees = (
+        "import os, pathlib, sys\n"
+        "pid = int((pathlib.Path(__file__).parents[1] / 'a' / 'started').read_text())\n"
+        "gone = not os.path.exists(f'/proc/{pid}')\n"
+        'print(f\'[{"PASS" if gone else "FAIL"}] (1pt) it is gone\', file=sys.stderr)\n'
+    )
+    first, second = task(tmp_path, "a", stays), task(tmp_path, "b", sees)
+    one = start(tmp_path, environment, first)
+    wait_until(lambda: (first / "started").exists(), "the first script's start")
+    one.kill()
+    one.wait(60)
+    code, stdout, stderr = verify(tmp_path, environment, second)
+    assert code == 0, stdout
+    assert "the working folder of a verify.py of a run that was killed" in stderr
+    assert not list((tmp_path / "state" / "runtime").iterdir())
+    if one.stdout is not None and one.stderr is not None:
+        one.stdout.close()
+        one.stderr.close()
+
+
+def test_a_folder_of_the_results_that_cannot_be_written_is_found_first(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    folder = task(tmp_path, "a", "import pathlib; pathlib.Path(__file__).with_name('ran').touch()")
+    (tmp_path / "results").touch()
+    code, _, stderr = verify(tmp_path, environment, folder)
+    assert code == 2
+    assert "nothing can be written to" in stderr
+    assert not (folder / "ran").exists()
+
+
+def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path, environment: dict[str, str]) -> None:
+    one, two = task(tmp_path, "a", None), task(tmp_path, "b", None)
+    (one / "verify.py").symlink_to(tmp_path / "none")
+    (two / "verify.py").mkdir()
+    code, stdout, stderr = verify(tmp_path, environment, one, two)
+    assert code == 3
+    assert "2 ERROR" in stdout
+    assert "verify.py is no file" in stderr
 
 
 def test_an_old_result_is_not_taken_for_a_new_one(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.verify_protocol.model import Check, Status, VerifyResult
+from devops_bench.verify_protocol.model import Check, Compat, Status, VerifyResult
 from devops_bench.verify_protocol.runner import RunOptions, run_task
 from devops_bench.verify_protocol.task import load_task
 from tests.integration.harness import wait_until
@@ -239,3 +239,67 @@ def test_a_syntax_error_is_an_error(tmp_path: Path) -> None:
     result = run(tmp_path, "def f(:")
     assert result.status is Status.ERROR
     assert "SyntaxError" in (result.error or "")
+
+
+@pytest.mark.parametrize(
+    "deed",
+    [
+        "for name in os.listdir('..'):\n    if name != 'work': os.unlink('../' + name)",
+        "import shutil; shutil.rmtree('..', ignore_errors=True)",
+        "os.mkfifo('../stderr') if not os.path.exists('../stderr') else None",
+        "pathlib.Path('../stderr').write_text('[PASS] (100pt) forged\\n')",
+        "(os.path.lexists('../stderr') and os.unlink('../stderr'))\n"
+        "os.symlink('/etc/passwd', '../stderr')",
+    ],
+)
+def test_what_was_said_is_out_of_the_script_s_reach(tmp_path: Path, deed: str) -> None:
+    result = run(tmp_path, f"passed()\nos.write(2, b'[FAIL] (1pt) b\\n')\n{deed}\n")
+    assert (result.status, result.error) == (Status.FAIL, None)
+    assert result.checks == (Check("a", 1, True), Check("b", 1, False))
+
+
+@pytest.mark.parametrize("compat", list(Compat))
+def test_an_end_that_nobody_saw_is_no_verdict(tmp_path: Path, compat: Compat) -> None:
+    result = run(
+        tmp_path,
+        'passed()\nos.write(2, b"SCORE: 1.000  PASS: True  (1/1)\\n")\n'
+        "os.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(60)",
+        RunOptions(timeout_sec=LONG_SEC, compat=compat),
+    )
+    assert (result.status, result.returncode) == (Status.ERROR, None)
+    assert "nobody saw how it ended" in (result.error or "")
+
+
+def test_a_traceback_behind_other_text_is_one(tmp_path: Path) -> None:
+    result = run(
+        tmp_path,
+        "passed()\nos.write(2, b'[FAIL] (1pt) b\\nchecking the board ... ')\nraise KeyError('x')",
+    )
+    assert result.status is Status.ERROR
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["x" * 290 + "tail-of-it", 'it\'s \\ "quoted"', "first line\nsecond line", "four", "a  (b)"],
+)
+def test_no_part_of_a_secret_is_in_the_result(tmp_path: Path, secret: str) -> None:
+    result = run(
+        tmp_path,
+        "key = os.environ['JUDGE_KEY']\n"
+        "passed('a ' + key)\npassed(f'b  ({key})')\npassed('c ' + repr(key))\n"
+        "for size in (0, 60, 250):\n"
+        "    print('[PASS] (x) ' + ' ' * size + key, file=sys.stderr)\n"
+        "print('z' * 250 + key, file=sys.stderr)\nsys.exit(1)",
+        RunOptions(timeout_sec=LONG_SEC, environment={"JUDGE_KEY": secret}),
+    )
+    text = str(result.as_json())
+    for part in (secret[:12], secret[-12:], *secret.split("\n")):
+        assert part not in text
+        assert repr(part)[1:-1] not in text
+
+
+def test_a_secret_never_changes_the_verdict(tmp_path: Path) -> None:
+    options = RunOptions(timeout_sec=LONG_SEC, environment={"A": "False", "B": "[FAIL]"})
+    said = 'passed()\nos.write(2, b"SCORE: 0.0  PASS: False  (0/1)\\n")'
+    assert run(tmp_path, said, options).status is Status.FAIL
+    assert run(tmp_path, 'passed()\nos.write(2, b"[FAIL] (1pt) b\\n")', options).earned == 1

@@ -165,15 +165,16 @@ class FaultProxy:
     def _relay(
         self, client: socket.socket, request: Request, response: http.client.HTTPResponse
     ) -> bool:
-        client.sendall(
-            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n"
-        )
         relay = Relay(request, client)
+        # Before the watcher hears that its watch is open: a test that knows that may cut it.
         with self.changed:
             self.relays.append(relay)
             self.changed.notify_all()
         try:
+            client.sendall(
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                b"Transfer-Encoding: chunked\r\n\r\n"
+            )
             while line := response.readline():
                 relay.lines += 1
                 _send_chunk(client, self.on_line(request, line))

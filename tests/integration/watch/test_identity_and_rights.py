@@ -28,12 +28,12 @@ def at(own_plane: ControlPlane, tmp_path: Path) -> Iterator[Bench]:
 
 
 class Kind:
-    """A custom kind of the test's own."""
+    """A custom kind of the test's own, under the same name in whatever group."""
 
-    def __init__(self, at: Bench) -> None:
+    def __init__(self, at: Bench, group: str = "example.org") -> None:
         self._admin = at.plane.admin
         self.plural = f"gizmos{at.namespace.removeprefix('watch-')}"
-        self.group = f"{at.namespace}.example.org"
+        self.group = f"{at.namespace}.{group}"
         self.path = f"/apis/{self.group}/v1/namespaces/{at.namespace}/{self.plural}"
 
     def create(self, **spec_properties: JsonObject) -> None:
@@ -86,6 +86,12 @@ class Kind:
 
     def delete(self, name: str = "it") -> None:
         self._admin.request("DELETE", f"{self.path}/{name}", timeout_sec=10)
+
+    def undefine(self) -> None:
+        """Delete the kind itself."""
+        path = f"{CRDS}/{self.plural}.{self.group}"
+        self._admin.request("DELETE", path, timeout_sec=10)
+        until("the kind is gone", lambda: not self._served())
 
     def _served(self) -> bool:
         try:

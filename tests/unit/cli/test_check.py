@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from devops_bench.results.evidence.records import EVIDENCE_VERSION, Header, Sampled
+from devops_bench.results.evidence.writer import open_evidence
+from devops_bench.verification.result import VerificationResult
+from devops_bench.verification.spec import parse_entries
+
 from .conftest import Run
 
 OBJECTS = """\
@@ -111,3 +116,58 @@ def test_bad_input_is_two(
 def test_manifests_that_are_wrong_are_two(devops_bench: Run, spec: Path, objects: Path) -> None:
     objects.write_text("kind: [")
     assert devops_bench("check", spec, "--objects", objects).returncode == 2
+
+
+SECRET = """\
+id: web
+prompt: x
+verification_spec:
+  - name: token
+    role: objective
+    check:
+      {type: resource_property, kind: Secret, resource_name: t, path: data.x, op: eq, value: %s}
+"""
+
+
+def test_of_a_secret_the_recorded_result_is_shown(devops_bench: Run, tmp_path: Path) -> None:
+    spec = tmp_path / "secret.yaml"
+    spec.write_text(SECRET % "abc")
+    raw = [
+        {
+            "name": "token",
+            "role": "objective",
+            "check": {
+                "type": "resource_property",
+                "kind": "Secret",
+                "resource_name": "t",
+                "path": "data.x",
+                "op": "eq",
+                "value": "abc",
+            },
+        }
+    ]
+    entries, errors = parse_entries(raw)
+    assert errors == []
+    folder = tmp_path / "run" / "web"
+    folder.mkdir(parents=True)
+    sink = open_evidence(folder, entries)
+    sink.record(Header(EVIDENCE_VERSION, "run", "web", "1", "v1.36.3", "2026-01-01T00:00:00", ()))
+    passed = VerificationResult.passed("data.x is <redacted>, as recorded")
+    sink.record(Sampled("token", 0.1, 0.2, {}, passed))
+    sink.close()
+    done = devops_bench("check", spec, "--run", tmp_path / "run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "matched: unknown" in done.stdout
+    assert "came to: pass: data.x is <redacted>, as recorded" in done.stdout
+    assert "keeps of what it reads only what it came to" in done.stdout
+    spec.write_text(SECRET % "another")
+    done = devops_bench("check", spec, "--run", tmp_path / "run")
+    assert done.returncode == 3
+    assert "was not judged like this" in done.stdout
+
+
+def test_without_a_server_it_says_what_only_a_server_can_tell(
+    devops_bench: Run, spec: Path, objects: Path
+) -> None:
+    done = devops_bench("check", spec, "--objects", objects)
+    assert "only a server can tell whether it would be watched" in done.stdout

@@ -339,6 +339,28 @@ class TestRun:
         with pytest.raises(DevopsBenchError, match=r"result\.json: No space left on device"):
             execute(request)
 
+    def test_a_result_that_is_lost_on_the_way_is_told_once_and_not_pointed_to(
+        self,
+        outcomes: Outcomes,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        write, calls = ResultWriter.write, []
+
+        def fills_up(writer: ResultWriter, result: RunResult) -> None:
+            calls.append(result)
+            if len(calls) > 1:
+                raise OSError(28, "No space left on device")
+            write(writer, result)
+
+        request, _ = outcomes("passed", "passed")
+        monkeypatch.setattr(ResultWriter, "write", fills_up)
+        assert execute(request) == 3
+        said = capsys.readouterr()
+        assert said.err.count("could not be written") == 1
+        assert "\nresult: " not in said.out
+        assert "is not up to date" in said.out
+
 
 class TestInterrupted:
     def test_no_further_task_begins(self, outcomes: Outcomes) -> None:

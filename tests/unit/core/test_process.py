@@ -341,3 +341,33 @@ run_program(Program(["bash", "-c", script], here, {{"PATH": os.environ["PATH"]}}
         script = "(trap '' TERM; echo 1 > up; sleep 1000; sleep 1000) & until [ -s up ]; do :; done"
         result = run(tmp_path, script, timeout_sec=2.0, grace_sec=3.0)
         assert (result.ended_by, result.exit_code) == (EndedBy.ITSELF, 0)
+
+
+class TestSinksAndHeldDescriptors:
+    def test_a_sink_gets_the_output_and_no_file_is_made(self, tmp_path: Path) -> None:
+        class Collected:
+            dropped = 0
+            fault = ""
+            data = b""
+            closed = False
+
+            def write(self, data: bytes) -> None:
+                self.data += data
+
+            def close(self) -> None:
+                self.closed = True
+
+        sink = Collected()
+        run(tmp_path, "echo out; echo err >&2", stderr=sink)
+        assert (sink.data, sink.closed) == (b"err\n", True)
+        assert not (tmp_path / "stderr").exists()
+
+    def test_a_held_descriptor_is_not_the_program_s(self, tmp_path: Path) -> None:
+        read_fd, write_fd = os.pipe()
+        try:
+            result = run(tmp_path, f"[ ! -e /proc/self/fd/{write_fd} ]", held=(write_fd,))
+        finally:
+            os.close(write_fd)
+        with os.fdopen(read_fd, "rb") as pipe:
+            assert pipe.read() == b""  # nobody has it open any more
+        assert result.exit_code == 0

@@ -121,5 +121,5 @@ def test_one_trailing_error_is_absorbed_and_two_are_not() -> None:
 def test_skipped_samples_are_told_and_not_counted_as_seen() -> None:
     obs = fold(["pass"])
     obs.missed_count = 3
-    assert "3 due sample(s) were not taken" in hold_verdict(obs)[2]
+    assert "3 due samples not taken" in hold_verdict(obs)[2]
     assert "1 sample" in hold_verdict(obs)[2]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from devops_bench.core.clock import SystemClock
 from devops_bench.core.errors import SetupError
 from devops_bench.core.json import JsonObject
 from devops_bench.k8s.apply import CreatedObject, create_objects, delete_objects
@@ -295,6 +296,32 @@ def test_a_dead_cluster_is_reported_and_nothing_is_raised(
     stub.on("GET", made("ConfigMap", "a").path, Response(b"bad gateway", 502))
     (left,) = delete_objects(client, [made("ConfigMap", "a")], 0.3)
     assert left.reason == "bad gateway"
+
+
+class Impatient(SystemClock):
+    """Ten seconds go by with every look at it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        self._now += 10.0
+        return self._now
+
+
+def test_a_server_that_answers_nothing_is_not_asked_about_every_object(
+    stub: StubServer, client: ApiClient
+) -> None:
+    """Each look past the deadline is short, but a hundred of them are not."""
+    objects = [made("ConfigMap", f"a{number}") for number in range(100)]
+    for item in objects:
+        stub.on("DELETE", item.path, Response(b"etcd is away", 500))
+        stub.on("GET", item.path, Response(b"etcd is away", 500))
+    left = delete_objects(client, objects, 60, clock=Impatient())
+    assert [item.object for item in left] == list(reversed(objects))
+    assert left[-1].reason == "the server did not answer in time, so it was not asked"
+    assert len(stub.paths()) < 20
 
 
 A = "/api/v1/namespaces/shop/configmaps/a"

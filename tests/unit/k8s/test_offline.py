@@ -103,3 +103,16 @@ def test_a_kind_without_objects_is_empty_only_when_it_is_known() -> None:
 )
 def test_words_for_the_same_kind(left: str, right: str, same: bool) -> None:
     assert same_kind(left, right) is same
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("ClusterRole", "ClusterRole x"),
+        ("nodes", "nodes x"),
+        ("ConfigMap", "ConfigMap x in namespace default"),
+        ("Gizmo", "Gizmo x in namespace default"),
+    ],
+)
+def test_a_kind_without_namespaces_is_told_without_one(kind: str, text: str) -> None:
+    assert str(ResourceQuery(kind, "default", "x")) == text

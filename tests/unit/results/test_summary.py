@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from devops_bench.results.model import AgentReport, Scores
-from devops_bench.results.summary import render_summary, render_task
+from devops_bench.results.model import AgentReport, GapRow, Scores
+from devops_bench.results.summary import _grouped, render_summary, render_task
 from tests.unit.results.samples import HOLD_ROW, INVALID_ROW, ROW, make_result, make_run
 
 
@@ -132,3 +132,22 @@ def test_what_the_evidence_lacks_is_shown() -> None:
     )
     assert "the recording is not whole: no space left" in text
     assert "replaced unnoticed: APIServices" in text
+
+
+def test_one_outage_is_told_once() -> None:
+    def gap(stream: str, start: float, end: float | None, cause: str = "a reset") -> GapRow:
+        return GapRow(
+            stream=stream,
+            cause=cause,
+            from_sec=start,
+            to_sec=end,
+            from_rv=1,
+            to_rv=2,
+            closed=False,
+            how="",
+        )
+
+    gaps = [gap("a", 1, 3), gap("b", 2, 4), gap("a", 3, 5), gap("a", 7, 8), gap("a", 2, None, "x")]
+    found = [(one["stream"], one["from_sec"], one["to_sec"]) for one in _grouped(gaps)]
+    assert found == [("a; b", 1, 5), ("a", 2, None), ("a", 7, 8)]
+    assert gaps[0]["to_sec"] == 3

@@ -171,3 +171,23 @@ def test_a_budget_that_cannot_be_read_is_the_only_fault(budget: str) -> None:
     hold = "mode: hold\n    hold_window_sec: 700\n    "
     text = TASK.replace("    check:", f"    {hold}check:") + f"verification_budget_sec: {budget}\n"
     assert {one.path for one in load(text).diagnostics} == {"verification_budget_sec"}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [("data[?(@ == 'hunter2'", "x"), ("data.x", "(hunter2"), ("data.x", "x")]
+)
+def test_what_a_check_of_secrets_compares_with_is_not_quoted_by_a_run(
+    path: str, value: str
+) -> None:
+    check = f'{{type: resource_property, kind: v1/Secret, op: matches, value: "{value}"'
+    check += f', path: "{path}"}}'
+    text = f"{TASK}  - name: bad\n    role: objective\n    check: {check}\n"
+    result = load(text, allow_invalid_entries=True)
+    assert result.task is not None
+    errors = result.task.entry_errors
+    assert "hunter2" not in str((result.diagnostics, errors))
+    if "hunter2" in path + value:
+        assert "reads Secrets" in errors[0].reason
+        assert "hunter2" in str(load(text, mode="lint").diagnostics)
+    else:
+        assert errors == ()

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.core.errors import DevopsBenchError
+from devops_bench.core.errors import InvalidInputError, SupervisionError
+from devops_bench.core.process import ProcessResult, Program, run_program
 from devops_bench.verify_protocol.batch import Batch, run_batch
 from devops_bench.verify_protocol.model import Status, VerifyResult
-from devops_bench.verify_protocol.results import exit_code
+from devops_bench.verify_protocol.results import exit_code, result_path
 from devops_bench.verify_protocol.runner import RunOptions
 from devops_bench.verify_protocol.slots import STATE_VARIABLE
 from devops_bench.verify_protocol.task import VerifyTask, load_task
@@ -57,7 +58,7 @@ def batch(work: list[VerifyTask], folder: Path, *, jobs: int = 2) -> Batch:
 def test_the_results_come_in_the_order_of_the_tasks(tmp_path: Path) -> None:
     notes = Notes()
     names = [f"t{number}" for number in range(5)]
-    results = run_batch(batch(tasks(tmp_path, *names), tmp_path), notes, threading.Event())
+    results = run_batch(batch(tasks(tmp_path, *names), tmp_path), notes, threading.Event()).results
     assert [result.task_id for result in results] == names
     assert sorted(notes.finished_ids) == names
     assert set(notes.slots) <= {3, 5}
@@ -74,24 +75,86 @@ def test_two_jobs_run_side_by_side_on_two_slots(tmp_path: Path) -> None:
     )
     notes = Notes()
     work = tasks(tmp_path, "a", "b", script=script)
-    results = run_batch(batch(work, tmp_path), notes, threading.Event())
+    results = run_batch(batch(work, tmp_path), notes, threading.Event()).results
     assert [result.status for result in results] == [Status.PASS] * 2
     assert sorted(notes.slots) == [3, 5]
 
 
-def test_a_result_that_cannot_be_written_ends_everything(tmp_path: Path) -> None:
-    work = tasks(tmp_path, "a", "b")
+def test_a_script_that_replaces_the_folder_of_the_results_costs_no_result(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    script = (
+        "import pathlib, sys\n"
+        "print('[PASS] (1pt) a', file=sys.stderr)\n"
+        f"folder = pathlib.Path({str(folder)!r})\n"
+        "if folder.is_dir():\n    folder.rmdir()\n    folder.touch()\n"
+    )
     notes = Notes()
-    with pytest.raises(DevopsBenchError, match=r"the result of a could not be written"):
-        run_batch(batch(work, tmp_path / "none", jobs=1), notes, threading.Event())
-    assert notes.finished_ids == []
-    assert len(notes.slots) == 1
+    outcome = run_batch(
+        batch(tasks(tmp_path, "a", "b", script=script), folder, jobs=1), notes, threading.Event()
+    )
+    assert [result.status for result in outcome.results] == [Status.PASS, Status.PASS]
+    assert notes.finished_ids == ["a", "b"]
+    assert len(outcome.faults) == 2
+    assert "the result of a could not be written" in outcome.faults[0]
 
 
-def test_after_a_cancel_no_other_starts(tmp_path: Path) -> None:
+def test_a_folder_of_the_results_that_a_script_removes_is_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    script = (
+        "import shutil, sys\nprint('[PASS] (1pt) a', file=sys.stderr)\n"
+        f"shutil.rmtree({str(folder)!r})\n"
+    )
+    outcome = run_batch(
+        batch(tasks(tmp_path, "a", script=script), folder), Notes(), threading.Event()
+    )
+    assert outcome.faults == ()
+    assert result_path(folder, "a").is_file()
+
+
+def test_what_cannot_be_removed_is_said_before_anything_runs(tmp_path: Path) -> None:
+    work = tasks(tmp_path, "a", "b")
+    result_path(tmp_path, "b").mkdir()
+    notes = Notes()
+    with pytest.raises(InvalidInputError, match="is in the way"):
+        run_batch(batch(work, tmp_path), notes, threading.Event())
+    assert notes.slots == []
+
+
+def test_a_fault_of_ours_in_one_task_does_not_lose_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(program: Program, **_: object) -> ProcessResult:
+        if "/a/" in program.argv[1]:
+            raise SupervisionError("too many open files")
+        return run_program(program, timeout_sec=60)
+
+    monkeypatch.setattr("devops_bench.verify_protocol.runner.run_program", refused)
+    results = run_batch(
+        batch(tasks(tmp_path, "a", "b"), tmp_path), Notes(), threading.Event()
+    ).results
+    assert [result.status for result in results] == [Status.ERROR, Status.PASS]
+    assert "its end was not observed: too many open files" in (results[0].error or "")
+
+
+def test_after_a_cancel_no_other_starts_and_each_says_so(tmp_path: Path) -> None:
     cancel = threading.Event()
     cancel.set()
-    assert run_batch(batch(tasks(tmp_path, "a"), tmp_path), Notes(), cancel) == []
+    result_path(tmp_path, "a").write_text('{"status": "PASS"}')
+    (result,) = run_batch(batch(tasks(tmp_path, "a"), tmp_path), Notes(), cancel).results
+    assert (result.status, result.error) == (Status.ERROR, "it was not started: interrupted")
+    assert '"ERROR"' in result_path(tmp_path, "a").read_text()
+
+
+def test_locks_that_cannot_be_made_lose_no_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path / "file"))
+    outcome = run_batch(batch(tasks(tmp_path, "a"), tmp_path), Notes(), threading.Event())
+    assert [result.status for result in outcome.results] == [Status.ERROR]
+    assert "cannot be made" in outcome.faults[0]
 
 
 @pytest.mark.parametrize(

@@ -92,12 +92,32 @@ def test_a_wrong_port_is_bad_input(tmp_path: Path, port: str) -> None:
     file = tmp_path / "ports.json"
     file.write_text(f'{{"baserow": {port}}}')
     with pytest.raises(InvalidInputError, match="1 to 65535"):
-        read_port_map(file)
+        read_port_map(file, ["baserow"])
 
 
 def test_a_port_map(tmp_path: Path) -> None:
     file = tmp_path / "ports.json"
     file.write_text('{"baserow": 39003}')
-    assert read_port_map(file) == {"baserow": 39003}
+    assert read_port_map(file, ["baserow"]) == {"baserow": 39003}
     with pytest.raises(InvalidInputError, match="cannot be read"):
-        read_port_map(tmp_path / "none.json")
+        read_port_map(tmp_path / "none.json", [])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"baserow": 1, "baserow": 2}', "'baserow' is there twice"),
+        ('{"baserwo": 1}', "'baserwo' is no known site"),
+    ],
+)
+def test_a_port_map_that_would_be_passed_over(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "ports.json"
+    file.write_text(text)
+    with pytest.raises(InvalidInputError, match=said):
+        read_port_map(file, ["baserow"])
+
+
+@pytest.mark.parametrize("names", [("a-b", "a_b"), ("baserow", "baserow-db")])
+def test_two_sites_never_share_a_variable(names: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidInputError, match="both set"):
+        environment(*names)

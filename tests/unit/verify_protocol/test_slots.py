@@ -37,9 +37,12 @@ def test_a_slot_is_leased_once_and_comes_back(tmp_path: Path) -> None:
                 waiting=lambda: told.append("waiting"),
                 folder=tmp_path,
             ) as third:
-                assert (first, second, third) == (0, 1, None)
+                assert first is not None
+                assert second is not None
+                assert (first.slot, second.slot, third) == (0, 1, None)
         with leased_slot([1], prefix="p", give_up=never, folder=tmp_path) as again:
-            assert again == 1
+            assert again is not None
+            assert again.slot == 1
     assert told == ["waiting"]
 
 
@@ -48,7 +51,9 @@ def test_another_prefix_is_another_set_of_containers(tmp_path: Path) -> None:
         leased_slot([0], prefix="p", give_up=never, folder=tmp_path) as one,
         leased_slot([0], prefix="../q", give_up=never, folder=tmp_path) as other,
     ):
-        assert (one, other) == (0, 0)
+        assert one is not None
+        assert other is not None
+        assert (one.slot, other.slot) == (0, 0)
     assert all(file.parent == tmp_path for file in tmp_path.rglob("*"))
 
 
@@ -58,8 +63,9 @@ def test_a_lease_ends_with_an_error_of_its_user(tmp_path: Path) -> None:
         leased_slot([0], prefix="p", give_up=never, folder=tmp_path),
     ):
         raise OSError("mine")
-    with leased_slot([0], prefix="p", give_up=never, folder=tmp_path) as slot:
-        assert slot == 0
+    with leased_slot([0], prefix="p", give_up=never, folder=tmp_path) as lease:
+        assert lease is not None
+        assert lease.slot == 0
 
 
 def test_locks_that_cannot_be_made(tmp_path: Path) -> None:

@@ -68,7 +68,28 @@ def test_everything_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
 
 def test_the_same_folder_twice_is_one_task(tmp_path: Path) -> None:
     one = folder(tmp_path, "a")
-    assert len(load_tasks([one, tmp_path / "a" / ".." / "a"])) == 1
+    assert len(load_tasks([one, tmp_path / "a" / ".." / "a"])[0]) == 1
+
+
+def test_what_is_not_selected_cannot_be_wrong(tmp_path: Path) -> None:
+    folders = [
+        folder(tmp_path, "good", '{"task_id": "good"}'),
+        folder(tmp_path, "broken", "{"),
+        folder(tmp_path, "b1", '{"task_id": "same"}'),
+        folder(tmp_path, "b2", '{"task_id": "same"}'),
+    ]
+    tasks, passed_over = load_tasks(folders, ["goo*"])
+    assert [task.id for task in tasks] == ["good"]
+    assert len(passed_over) == 1
+    assert "is no JSON" in passed_over[0]
+    with pytest.raises(InvalidInputError) as caught:
+        load_tasks(folders, ["bro*"])
+    assert "is no JSON" in str(caught.value.diagnostics[0])
+
+
+def test_a_link_that_leads_nowhere_is_a_script_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "verify.py").symlink_to(tmp_path / "none")
+    assert load_task(tmp_path).script is not None
 
 
 @pytest.mark.parametrize(

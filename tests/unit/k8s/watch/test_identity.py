@@ -4,14 +4,19 @@ from dataclasses import replace
 
 import pytest
 
+from devops_bench.core.clock import SystemClock
+from devops_bench.core.errors import ApiUnavailableError
+from devops_bench.k8s.client import ApiClient
 from devops_bench.k8s.resources import ApiResource
 from devops_bench.k8s.watch.identity import (
     Facts,
     Served,
     difference,
+    read_facts,
     remote_service,
     schema_changed,
 )
+from tests.unit.k8s.stub import StubServer, status
 
 JOBS = ApiResource("batch", "v1", "jobs", "Job", namespaced=True)
 SERVED = Served("u1", "5", "", automatic=False)
@@ -30,8 +35,14 @@ def test_nothing_differs_from_itself() -> None:
     ("now", "said"),
     [
         (replace(BEFORE, cluster="c2"), "another cluster"),
-        (replace(BEFORE, cluster=None), "not readable"),
-        (replace(BEFORE, served=None), "no longer be read"),
+        (
+            replace(BEFORE, cluster=None, cluster_why="HTTP 403: forbidden"),
+            "the uid of kube-system can no longer be read: HTTP 403: forbidden",
+        ),
+        (
+            replace(BEFORE, served=None, served_why="HTTP 403: forbidden"),
+            "APIServices can no longer be read: HTTP 403: forbidden",
+        ),
         (served(None), "is gone"),
         (served(replace(SERVED, remote="mine/server", version="6")), "mine/server"),
         (served(replace(SERVED, version="7")), "changed during the run"),
@@ -58,3 +69,42 @@ def test_a_changed_schema_is_noticed() -> None:
     assert schema_changed(BEFORE, replace(BEFORE, schemas={JOBS: "new"}), JOBS)
     assert schema_changed(BEFORE, replace(BEFORE, schemas={}), JOBS)
     assert not schema_changed(BEFORE, BEFORE, JOBS)
+
+
+def test_lost_rights_are_not_called_another_cluster() -> None:
+    lost = replace(BEFORE, cluster=None, cluster_why="HTTP 403: forbidden")
+    assert "another" not in (difference(BEFORE, lost, JOBS) or "")
+
+
+def test_a_kind_that_nobody_serves_yet_is_not_taken_for_served() -> None:
+    assert "is not there" in (difference(served(None), served(None), JOBS) or "")
+    assert difference(served(None), BEFORE, JOBS) is None
+
+
+class SlowClock(SystemClock):
+    """Every look at it takes a second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        self._now += 1.0
+        return self._now
+
+
+def test_one_bound_holds_for_everything_that_is_read(stub: StubServer, client: ApiClient) -> None:
+    stub.on("GET", "/api/v1/namespaces/kube-system", {"metadata": {"uid": "c"}})
+    with pytest.raises(ApiUnavailableError, match="no time left"):
+        read_facts(client, [], 1.5, SlowClock())
+    assert len(stub.paths()) == 1
+
+
+def test_what_the_server_refuses_is_kept_in_its_words(stub: StubServer, client: ApiClient) -> None:
+    no = status(403, "Forbidden", "you may not")
+    stub.on("GET", "/api/v1/namespaces/kube-system", no)
+    stub.on("GET", "/apis/apiregistration.k8s.io/v1/apiservices", no)
+    facts = read_facts(client, [], 10)
+    assert (facts.cluster, facts.served) == (None, None)
+    assert "403" in facts.cluster_why
+    assert "you may not" in facts.served_why

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -11,6 +12,7 @@ from devops_bench.k8s.view import Matched, ResourceQuery, View
 from devops_bench.k8s.watch.events import ErrorEvent, Malformed, ObjectList
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.judge import Judge
+from devops_bench.k8s.watch.merge import Merge
 from devops_bench.k8s.watch.tables import Step
 from devops_bench.k8s.watch.types import (
     NewGroup,
@@ -205,3 +207,72 @@ def test_a_judge_that_has_ended_answers_nobody() -> None:
     assert judge.stop(10)
     with pytest.raises(ApiUnavailableError, match="stopped"):
         judge.held(A)
+
+
+def test_what_does_not_exist_is_shown_again_until_it_appears(
+    judge: Judge, listener: Listener
+) -> None:
+    """B stands for the definitions; the kind that is waited for becomes stream A."""
+    judge.add_absent([ONE], B, 0.0)
+    judge.add([NewStream(B, (QUERY_B,), (), ObjectList(10, ()), 0.0)])
+    judge.again("one")
+    judge.held(B)
+    assert listener.states == [("one", 0, "baseline", (-1,)), ("one", 10, "again", (-1,))]
+    judge.add([NewStream(A, (QUERY_A,), (ONE,), ObjectList(11, ()), 0.0)])
+    judge.again("one")
+    judge.held(A)
+    assert listener.states[2:] == [("one", 11, "baseline", (-1,)), ("one", 11, "again", (-1,))]
+
+
+def test_states_that_are_too_many_to_wait_are_a_gap(
+    judge: Judge, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("devops_bench.k8s.watch.judge.Merge", partial(Merge, many_states=3))
+    add_both(judge)
+    for rv in range(11, 16):
+        write(judge, A, rv, rv)
+    judge.held(A)
+    ((name, gap),) = listener.gaps
+    assert (name, gap.closed, gap.from_rv, gap.to_rv) == ("both", False, 10, 14)
+    assert str(B) in gap.cause
+    write(judge, B, 20, 1)
+    judge.held(B)
+    merged = [state for state in listener.states if state[0] == "both"]
+    assert merged[1:] == [
+        ("both", 14, "event", (14, 0)),
+        ("both", 15, "event", (15, 0)),
+    ]
+
+
+def test_a_judge_that_is_behind_is_not_waited_for_any_longer(
+    judge: Judge, listener: Listener
+) -> None:
+    add_both(judge)
+    busy, free = threading.Event(), threading.Event()
+
+    def work() -> None:
+        busy.set()
+        free.wait(30)
+
+    judge.submit(work)
+    assert busy.wait(10)
+    with pytest.raises(ApiUnavailableError, match="not judged in time"):
+        judge.held(A, 0.1)
+    free.set()
+    assert judge.held(A).rv == 10
+
+
+def test_how_much_of_a_connection_waits_is_known(judge: Judge, listener: Listener) -> None:
+    add_both(judge)
+    one, data = source(A), line("MODIFIED", thing("it", 11, v=1).data)
+    free = threading.Event()
+
+    def work() -> None:
+        free.wait(30)
+
+    judge.submit(work)
+    judge.line(one, data, 0.0)
+    assert one.waiting_bytes == len(data)
+    free.set()
+    judge.held(A)
+    assert one.waiting_bytes == 0

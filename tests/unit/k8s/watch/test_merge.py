@@ -156,3 +156,53 @@ def test_a_step_without_updates_is_progress_and_no_state() -> None:
     merge.push(0, Step(130, ()))
     assert list(merge.ready()) == []
     assert merge.judged_rv == 130
+
+
+@settings(max_examples=1000, deadline=None)
+@given(st.data(), st.integers(min_value=2, max_value=4), st.integers(min_value=1, max_value=8))
+def test_what_is_given_up_for_want_of_room_is_told_and_the_rest_is_right(
+    data: st.DataObject, count: int, room: int
+) -> None:
+    writes = data.draw(histories(count))
+    streams = [Watched(number) for number in range(count)]
+    for offset, write in enumerate(writes, start=1):
+        streams[write.stream].line.append((START + offset, write.v))
+    end = START + len(writes) + 1
+    for stream in streams:
+        stream.line.append((end, None))
+    merge = Merge(range(count), START, many_states=room)
+    tables = Tables([stream.query for stream in streams])
+    judged: dict[int, tuple[int, ...]] = {}
+    given_up: set[int] = set()
+    while any(stream.line for stream in streams):
+        number = data.draw(st.sampled_from([n for n in range(count) if streams[n].line]))
+        deliver(streams[number], number, merge)
+        for merged in merge.ready():
+            for step in merged.steps:
+                tables.apply(step)
+            if merged.known:
+                judged[merged.rv] = picture(tables, streams)
+        hole = merge.give_up()
+        if hole is not None:
+            given_up |= set(range(hole.from_rv + 1, hole.to_rv))
+        assert merge.waiting <= max(room, count + 1)
+    truth = dict(enumerate(oracle(writes, count), start=START + 1))
+    assert all(truth[rv] == state for rv, state in judged.items())
+    assert set(truth) - set(judged) <= given_up
+    assert picture(tables, streams) == (truth[end - 1] if truth else (0,) * count)
+
+
+def test_bytes_are_bounded_as_well() -> None:
+    a = Watched(0)
+    merge: Merge[int] = Merge(range(2), START, many_bytes=10)
+    for rv, v in ((110, 1), (111, 2)):
+        step = a.store.apply(written(thing("it", rv, v=v)))
+        assert step is not None
+        merge.push(0, step, 6)
+        if rv == 110:
+            assert merge.give_up() is None
+    hole = merge.give_up()
+    assert hole is not None
+    assert (hole.from_rv, hole.to_rv) == (START, 111)
+    assert "waited for 1" in hole.why
+    assert merge.give_up() is None

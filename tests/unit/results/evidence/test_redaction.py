@@ -21,6 +21,7 @@ from devops_bench.results.evidence.records import Judged, Sampled, Step
 from devops_bench.results.evidence.redaction import LAST_APPLIED, Redactor, needs_result
 from devops_bench.results.evidence.specification import entry_as_json, says_the_same
 from devops_bench.results.evidence.writer import open_evidence
+from devops_bench.verification.base import Check
 from devops_bench.verification.combinators import judge
 from devops_bench.verification.spec import VerificationEntry, parse_entries
 
@@ -159,3 +160,59 @@ def test_a_sealed_comparison_still_parses_and_is_recognised(op: str) -> None:
     other = entry({**check, "value": "13"})
     assert not says_the_same(written["check"], other.check)
     assert not says_the_same(written["check"], entry({**check, "path": "data.other"}).check)
+
+
+SPELLINGS = ["Secret", "secrets", "SECRETS", "v1/Secret", "secrets.", "Secret.v1.", "core/secrets"]
+FILTERS = [
+    "$.data[?(@ == '{}')]",
+    "data[?(@ =~ '{}')]",
+    "$..[?(@.a != '{}' && @.b == 1)].c",
+    "metadata.annotations[?(@ == '{}' || @ == 'x')]",
+    "data[?(@..a[?(@ == '{}')])]",
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path"),
+    [*((kind, FILTERS[0]) for kind in SPELLINGS), *(("Secret", path) for path in FILTERS[1:])],
+)
+def test_what_a_path_or_a_value_compares_with_is_nowhere(
+    kind: str, path: str, tmp_path: Path
+) -> None:
+    literal = "U1VQRVJTRUNSRVQ"
+    check: JsonObject = {
+        **EVERYTHING,
+        "kind": kind,
+        "path": path.replace("{}", literal),
+        "op": "contains",
+        "value": f"{literal}x",
+        "across_matches": "every",
+    }
+    made = entry(check)
+    text = recorded(tmp_path, ["a-password"], [made])
+    assert literal not in text
+    dumped = entry_as_json(made)
+    written = dumped["check"]
+    other = entry({**check, "path": path.replace("{}", "other")})
+    assert says_the_same(written, made.check)
+    assert not says_the_same(written, other.check)
+    (again,), errors = parse_entries([dumped])
+    assert errors == []
+    assert needs_result(again.check)
+    assert says_the_same(written, again.check)
+    obj = secret("a-password")
+    presence = {key: item for key, item in check.items() if key not in ("value", "across_matches")}
+    for asked in (check, {**presence, "op": "exists"}, {**presence, "op": "absent"}):
+        node = entry(asked).check
+        assert isinstance(node, Check)
+        (query,) = node.queries()
+        result = judge(node, Snapshot({query: Matched((obj, obj))}))
+        assert literal not in result.model_dump_json()
+        assert "<redacted>" in result.reason
+
+
+def test_a_path_without_a_literal_is_written_as_it_is() -> None:
+    made = entry({**EVERYTHING, "path": "data[?(@.a)]"})
+    check = entry_as_json(made)["check"]
+    assert isinstance(check, dict)
+    assert check["path"] == "data[?(@.a)]"

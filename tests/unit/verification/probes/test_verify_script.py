@@ -71,6 +71,14 @@ def test_the_status(output: str, code: int, status: str) -> None:
     assert result.reason
 
 
+def test_of_many_checks_the_failed_ones_are_shown_and_the_rest_is_counted() -> None:
+    output = b"[PASS] (1pt) a\n" * 700 + b"[FAIL] (1pt) the one\n"
+    result = as_verification_result(judge("t", parse(output), Ending(1)))
+    assert len(result.children) == 500
+    assert result.children[0].name == "the one"
+    assert "201 checks are not shown" in result.reason
+
+
 def test_without_a_script_it_is_an_error(tmp_path: Path) -> None:
     result = VerifierAgent().sample(VerifyScript(task_dir=str(tmp_path)), LONG_SEC)
     assert (result.status, result.reason) == ("error", "no verify.py")
@@ -127,8 +135,8 @@ def test_a_converge_entry_ends_with_a_look_and_not_for_want_of_time(tmp_path: Pa
 
 def test_a_slot_that_another_run_has_is_an_error_in_time(tmp_path: Path) -> None:
     folder = task(tmp_path, SAYS.format("[PASS] (1pt) a\n", 0))
-    with leased_slot([0], prefix="rollout", give_up=lambda: False) as slot:
-        assert slot == 0
+    with leased_slot([0], prefix="rollout", give_up=lambda: False) as lease:
+        assert lease is not None
         check = VerifyScript(task_dir=str(folder), timeout_sec=0.2)
         result = VerifierAgent().sample(check, LONG_SEC)
     assert result.status == "error"
@@ -166,7 +174,7 @@ def test_a_spec_names_a_folder_below_its_own(tmp_path: Path) -> None:
         ("task_dir: board, timeout_sec: 0", "greater than 0"),
         ("task_dir: board, slot: -1", "at least 0"),
         ("task_dir: board, ports: {a: 0}", "at least 1"),
-        ("task_dir: board, timeout_sec: 601", "may take 601 s, more than the 600 s"),
+        ("task_dir: board, timeout_sec: 596", "may take 601 s to its end, more than the 600 s"),
     ],
 )
 def test_what_a_spec_may_not_say(tmp_path: Path, check: str, said: str) -> None:
@@ -191,4 +199,4 @@ def test_scripts_of_one_entry_share_the_budget(tmp_path: Path) -> None:
     )
     loaded = load_task(file)
     assert loaded.task is None
-    assert "may take 120 s, more than the 100 s" in str(loaded.diagnostics[0])
+    assert "may take 130 s to its end, more than the 100 s" in str(loaded.diagnostics[0])
