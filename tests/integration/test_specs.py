@@ -111,7 +111,8 @@ OTHER_SOLUTIONS = {
         {
             "rolled-elsewhere": (
                 "blocked-drain",
-                "kubectl cordon $NS-old; kubectl -n $NS rollout restart deployment/ledger;"
+                "kubectl uncordon $NS-new; kubectl cordon $NS-old;"
+                " kubectl -n $NS rollout restart deployment/ledger;"
                 " kubectl -n $NS rollout status deployment/ledger --timeout=60s",
             ),
             "cordoned-and-evicted-by-selector": (
