@@ -11,6 +11,7 @@ from typing import Final
 from devops_bench.core.diagnostics import Diagnostic, Level
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.tasks.access import read_access
 from devops_bench.tasks.entries import EntryRules, Mode, read_checks, read_entries
 from devops_bench.tasks.find import find_tasks
 from devops_bench.tasks.findings import Findings
@@ -217,6 +218,7 @@ def _read(
     root: DocPath = next(((key,) for key in ENTRY_KEYS if raw.get(key) is not None), ("",))
     listed = raw.get(str(root[0]))
     entries, errors = read_entries(listed, root, findings, rules) if listed else ((), ())
+    setup = _setup(raw.get("setup"), folder, findings, rules, replaced)
     return Task(
         id=str(raw.get("id", raw.get("task_id"))),
         prompt=prompt,
@@ -226,10 +228,11 @@ def _read(
         description=_text(raw.get("description")),
         timeout_sec=timeout,
         verification_budget_sec=budget,
-        setup=_setup(raw.get("setup"), folder, findings, rules, replaced),
+        setup=setup,
         controls=read_controls(raw.get("controls"), folder, findings, replaced.open_paths),
         entries=entries,
         entry_errors=errors,
+        access=read_access(raw.get("access"), setup.objects, findings, replaced.open_paths),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from devops_bench.core.json import JsonObject
+from devops_bench.k8s.rbac import Grant
 from devops_bench.verification.spec import VerificationEntry
 
 DEFAULT_TIMEOUT_SEC: Final = 1800.0
@@ -71,6 +72,19 @@ class Controls:
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """What the agent may do on the cluster, and nothing else.
+
+    Attributes:
+        preset: The preset's name, ``None`` without one.
+        grants: The rules and where they hold, those of the preset included; none escalates.
+    """
+
+    preset: str | None = None
+    grants: tuple[Grant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One spec.
 
@@ -90,6 +104,8 @@ class Task:
         controls: Agents whose result is known.
         entries: What is judged.
         entry_errors: Entries that did not parse; only with ``--allow-invalid-entries``.
+        access: What the agent may do; ``None`` when the task does not say: it then gets the
+            harness's own credentials.
     """
 
     id: str
@@ -105,3 +121,4 @@ class Task:
     controls: Controls = field(default_factory=Controls)
     entries: tuple[VerificationEntry, ...] = ()
     entry_errors: tuple[EntryError, ...] = ()
+    access: Access | None = None

@@ -134,6 +134,31 @@ class SetupFile(_Part):
     )
 
 
+class AccessRuleFile(_Part):
+    """One RBAC rule, and where it holds."""
+
+    apiGroups: list[str] | None = Field(None, description="API groups; default: the core group.")  # noqa: N815 - Kubernetes' name
+    resources: list[str] = Field(description="Plural names, or name/subresource.")
+    verbs: list[str]
+    resourceNames: list[str] | None = Field(None, description="Only these objects.")  # noqa: N815 - Kubernetes' name
+    namespaces: list[str] | None = Field(
+        None, description="Where it holds; default: the namespaces of the access."
+    )
+    cluster: bool = Field(False, description="It holds in the whole cluster.")
+
+
+class AccessFile(_Part):
+    """What the agent may do on the cluster, and nothing else."""
+
+    preset: str | None = Field(
+        None, description="Rules of ours: view, edit or admin; none of them escalates."
+    )
+    namespaces: list[str] | None = Field(
+        None, description="Where it holds; default: every namespace of the setup."
+    )
+    rules: list[AccessRuleFile] = Field(default_factory=list, description="More RBAC rules.")
+
+
 class TaskFile(_Part):
     """A task of devops-bench."""
 
@@ -153,6 +178,9 @@ class TaskFile(_Part):
         json_schema_extra={"propertyNames": {"pattern": VARIABLE_NAME.pattern}},
     )
     setup: SetupFile | None = None
+    access: AccessFile | None = Field(
+        None, description="What the agent may do; default: all that the harness may."
+    )
     controls: ControlsFile | None = None
     verification_spec: JsonValue = Field(None, description="What is judged.")
     verification_entries: JsonValue = Field(None, description="The same as verification_spec.")

@@ -14,6 +14,8 @@ from devops_bench.tasks.findings import Findings, did_you_mean
 from devops_bench.tasks.schema import (
     ENTRY_KEYS,
     UNUSED_KEYS,
+    AccessFile,
+    AccessRuleFile,
     ControlsFile,
     OracleFile,
     SetupFile,
@@ -25,6 +27,8 @@ from devops_bench.tasks.yaml import DocPath
 _PARTS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
     (): TaskFile,
     ("setup",): SetupFile,
+    ("access",): AccessFile,
+    ("access", "rules"): AccessRuleFile,
     ("controls",): ControlsFile,
     ("controls", "oracle"): OracleFile,
 }
@@ -37,6 +41,7 @@ _EXPECTED: Final = {
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
+    "bool_type": "true or false",
 }
 
 
@@ -96,9 +101,12 @@ def _add(error: ErrorDetails, findings: Findings) -> None:
     value: JsonValue = error["input"]
     kind = error["type"]
     if kind == "extra_forbidden":
-        model = _PARTS.get(tuple(str(part) for part in path[:-1]), TaskFile)
+        keys = tuple(part for part in path[:-1] if isinstance(part, str))
+        model = _PARTS.get(keys, TaskFile)
         hint = did_you_mean(str(path[-1]), model.model_fields)
         findings.add(path, f"unknown key {str(path[-1])!r}", hint, key=True)
+    elif kind == "missing":
+        findings.add(path[:-1], f"{path[-1]} is missing")
     elif kind in _EXPECTED:
         expected = _EXPECTED[kind]
         findings.add(path, f"{expected} is needed here, not {_shown(value)}")
