@@ -39,6 +39,7 @@ from devops_bench.results.model import (
     ReportRow,
     TaskResult,
 )
+from devops_bench.results.trust import AccessReport, Attribution, IntegrityReport
 from devops_bench.tasks.model import Task
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
@@ -77,6 +78,9 @@ class TaskRun:
         self.outcomes: dict[str, EntryOutcome] = {}
         self.cluster: ClusterReport | None = None
         self.agent: AgentReport | None = None
+        self.access: AccessReport | None = None
+        self.attribution: list[Attribution] = []
+        self.integrity: IntegrityReport | None = None
         self.left_behind: list[str] = []
         self.unverified: list[str] = []
         self.problem: str | None = None
@@ -123,6 +127,12 @@ class TaskRun:
         self._begin_recording(cluster.server_version)
         self.journal.write("cluster_ready", **self.cluster.model_dump())
         self.notice(f"cluster: {cluster.description}")
+
+    def on_access(self, report: AccessReport) -> None:
+        """Record what the agent can do from now on."""
+        self.access = report
+        self.journal.write("access", **report.model_dump(mode="json"))
+        self.notice(f"agent access: {report}")
 
     def on_created(self, created: CreatedObject) -> None:
         """Record an object that teardown must delete."""
@@ -268,6 +278,9 @@ class TaskRun:
             recording_cut=self.sink.problem or self.journal.problem,
             started_at=self._started_at,
             elapsed_sec=self.clock.monotonic() - self._start,
+            access=self.access,
+            attribution=self.attribution,
+            integrity=self.integrity,
         )
         self.journal.write("task_ended", status=result.status, outcome=result.outcome)
         self.journal.close()

@@ -51,6 +51,8 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
         yield f"  agent: {agent.name}, {agent.status} after {agent.elapsed_sec:.1f} s"
         if agent.reason:
             yield f"         {agent.reason}"
+    if task.access is not None:
+        yield f"  agent access: {task.access}"
     for role, heading in (
         ("objective", "objectives"),
         ("safeguard", "safeguards"),
