@@ -178,6 +178,25 @@ def request_token(client: ApiClient, identity: Identity, lifetime_sec: float) ->
     return Token(value, dt.datetime.fromisoformat(expires))
 
 
+def username(client: ApiClient, timeout_sec: float) -> str:
+    """Return who the server takes the client for.
+
+    https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/self-subject-review-v1/
+
+    Raises:
+        ClusterError: It did not say.
+    """
+    body: JsonObject = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+    answer = client.request("POST", path, body=body, timeout_sec=timeout_sec)
+    status = answer.get("status")
+    info = status.get("userInfo") if isinstance(status, dict) else None
+    name = info.get("username") if isinstance(info, dict) else None
+    if not isinstance(name, str):
+        raise ClusterError("the server's SelfSubjectReview names no user")
+    return name
+
+
 def write_token_kubeconfig(path: Path, admin_kubeconfig: Path, token: str) -> None:
     """Write a kubeconfig for the same cluster that holds the token and no other credential.
 
