@@ -22,6 +22,7 @@ from devops_bench.core.errors import (
     RunInterruptedError,
 )
 from devops_bench.evalharness.access import ClusterAccess, KubeAccess
+from devops_bench.evalharness.accounts import Accounts, accounts
 from devops_bench.evalharness.budget import PostRun, require_windows
 from devops_bench.evalharness.clock import TaskClock
 from devops_bench.evalharness.events import NullReporter, Phase, Reporter
@@ -160,15 +161,20 @@ class DefaultEvalHarness:
         return run.finish()
 
     def _run_phases(self, run: TaskRun, agent: Agent) -> None:
-        with self._cluster(run) as (cluster, access):
+        knows = agent.name == "oracle"
+        with (
+            self._cluster(run) as (cluster, access),
+            accounts(run, cluster, knows_the_answer=knows) as kept,
+        ):
             self._set_up(run, access)
-            with self._leash(run, cluster) as given, self._monitor(run, access) as monitor:
+            with self._leash(run, cluster, kept) as given, self._monitor(run, access) as monitor:
                 self._baseline(run, monitor)
-                self._turn(run, agent, given, monitor)
+                with kept.turn():
+                    self._turn(run, agent, given, monitor)
                 self._verify(run, access, monitor)
 
     @contextmanager
-    def _leash(self, run: TaskRun, cluster: Cluster) -> Iterator[Cluster]:
+    def _leash(self, run: TaskRun, cluster: Cluster, kept: Accounts) -> Iterator[Cluster]:
         """Give the agent the access that the task grants; yield the cluster as it gets it."""
         granted = run.task.access
         if granted is None or self._options.judge_only:
@@ -180,12 +186,14 @@ class DefaultEvalHarness:
             granted,
             turn_sec=self._options.timeout_sec or run.task.timeout_sec or DEFAULT_TIMEOUT_SEC,
             timeout_sec=setup_timeout_sec(),
+            secret={"answers": kept.cluster_canary.value},
             remove=self._options.keep or not cluster.disposable,
         )
         with leash(
             cluster, run.folder, options, clock=run.clock, left_behind=run.leave_behind
         ) as held:
             run.on_access(held.report)
+            kept.leashed(held)
             yield replace(cluster, kubeconfig=held.kubeconfig)
 
     @contextmanager

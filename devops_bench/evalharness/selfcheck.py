@@ -18,7 +18,7 @@ from devops_bench.core.errors import ApiError, ClusterError, SetupError
 from devops_bench.core.json import JsonObject
 from devops_bench.k8s.client import ApiClient
 from devops_bench.k8s.discovery import Discovery
-from devops_bench.k8s.identity import Identity
+from devops_bench.k8s.identity import Identity, username
 from devops_bench.k8s.rbac import ANY, Grant, PolicyRule
 from devops_bench.k8s.resources import ApiResource
 from devops_bench.results.trust import AccessCheck
@@ -183,18 +183,10 @@ class SelfCheck:
         yield self._tried(f"list secrets of namespace {self._identity.namespace}", path, "denied")
 
     def _whoami(self) -> str:
-        body: JsonObject = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "SelfSubjectReview",
-        }
-        path = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
         try:
-            answer = self._client.request("POST", path, body=body, timeout_sec=_REQUEST_SEC)
+            return username(self._client, _REQUEST_SEC)
         except ClusterError as exc:
             return f"no answer: {exc}"
-        status = answer.get("status")
-        info = status.get("userInfo") if isinstance(status, dict) else None
-        return str(info.get("username")) if isinstance(info, dict) else "no answer"
 
     def _something_readable(self) -> tuple[str, str] | None:
         """Return what to read, and its path; ``None`` when nothing that the server has is."""

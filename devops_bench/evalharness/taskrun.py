@@ -19,6 +19,7 @@ from devops_bench.evalharness.conclusion import conclude
 from devops_bench.evalharness.events import Phase, Reporter
 from devops_bench.evalharness.observation import HoldObservation
 from devops_bench.evalharness.rows import invalid_row, row_of, verdict_of
+from devops_bench.evalharness.trail import Trail
 from devops_bench.evalharness.window import Method
 from devops_bench.k8s.delete import CreatedObject
 from devops_bench.k8s.watch.gap import Gap
@@ -71,7 +72,8 @@ class TaskRun:
     ) -> None:
         self.task = task
         self.folder = folder
-        self.sink = sink
+        self.trail = Trail(sink, task.entries)
+        self.sink: EvidenceSink = self.trail
         self._run_id = run_id
         self._recording = False
         self.created: list[CreatedObject] = []
@@ -89,7 +91,7 @@ class TaskRun:
         self.journal = Journal(folder, clock=clock)
         self.clock = clock
         self._reporter = reporter
-        self._started_at: dt.datetime = clock.now()
+        self.started_at: dt.datetime = clock.now()
         self._start = clock.monotonic()
         self._phases: list[PhaseReport] = []
         self._last_status: dict[str, str] = {}
@@ -276,7 +278,7 @@ class TaskRun:
             left_behind=self.left_behind,
             unverified=self.unverified,
             recording_cut=self.sink.problem or self.journal.problem,
-            started_at=self._started_at,
+            started_at=self.started_at,
             elapsed_sec=self.clock.monotonic() - self._start,
             access=self.access,
             attribution=self.attribution,
@@ -302,7 +304,7 @@ class TaskRun:
                 task_id=self.task.id,
                 harness_version=__version__,
                 server_version=server_version,
-                started_at=self._started_at.isoformat(),
+                started_at=self.started_at.isoformat(),
                 entries=tuple(entry_as_json(entry) for entry in self.task.entries),
                 entry_errors=tuple((e.name, e.reason) for e in self.task.entry_errors),
             )

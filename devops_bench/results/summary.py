@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from devops_bench.results.model import CoverageRow, ReportRow, RunResult, TaskResult
+from devops_bench.results.trust_text import access_lines, attribution_lines, integrity_lines
 
 _MARKS = {"pass": "ok   ", "fail": "FAIL ", "error": "ERROR"}
 
@@ -51,8 +52,7 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
         yield f"  agent: {agent.name}, {agent.status} after {agent.elapsed_sec:.1f} s"
         if agent.reason:
             yield f"         {agent.reason}"
-    if task.access is not None:
-        yield f"  agent access: {task.access}"
+    yield from access_lines(task)
     for role, heading in (
         ("objective", "objectives"),
         ("safeguard", "safeguards"),
@@ -63,6 +63,8 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
             yield f"  {heading}:"
             for row in rows:
                 yield from _row_lines(row)
+                yield from attribution_lines(task, row["name"])
+    yield from integrity_lines(task)
     for text in task.unverified:
         yield f"  what was watched could have been replaced unnoticed: {text}"
     if task.recording_cut is not None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from devops_bench.core.clock import SYSTEM_CLOCK
 from devops_bench.core.errors import SetupError
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.selfcheck import SelfCheck
-from devops_bench.core.clock import SYSTEM_CLOCK
 from devops_bench.k8s.identity import Identity, write_token_kubeconfig
 from devops_bench.k8s.rbac import Grant, PolicyRule
 from devops_bench.tasks.model import Access
