@@ -177,9 +177,14 @@ def _by_fields(cause: ViolationCause, change: Change, now: KubeObject) -> Violat
 
 
 def _changed_managers(change: Change, now: KubeObject) -> list[JsonObject]:
-    before = _managers(change.before) if change.before is not None else []
-    new = [item for item in _managers(now) if item not in before]
+    """Return the entries that are new, or new in their time; whoever only lost fields is not."""
+    before = [_act(item) for item in _managers(change.before)] if change.before is not None else []
+    new = [item for item in _managers(now) if _act(item) not in before]
     return new or _managers(now)[-1:]
+
+
+def _act(item: JsonObject) -> list[JsonValue]:
+    return [item.get(key) for key in ("manager", "operation", "subresource", "time")]
 
 
 def _managers(obj: KubeObject) -> list[JsonObject]:

@@ -15,6 +15,7 @@ import structlog
 from devops_bench.clusters.base import Cluster
 from devops_bench.core.clock import Clock
 from devops_bench.core.errors import DevopsBenchError
+from devops_bench.core.files import write_atomic
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.selfcheck import SelfCheck
 from devops_bench.k8s.client import ApiClient, connect
@@ -39,6 +40,10 @@ log = structlog.get_logger(__name__)
 
 AGENT_FOLDER: Final = "agent"
 """The folder, below the task's, of what the harness gives to the agent."""
+
+KUBECONFIG_FILE: Final = "kubeconfig"
+TOKEN_FILE: Final = "token"  # noqa: S105 - a name
+"""Only there when the server gives tokens that are shorter than the turn."""
 
 TOKEN_SLACK_SEC: Final = 300.0
 """How much longer than the turn a token should live."""
@@ -119,15 +124,20 @@ def leash(
             )
             work.enforce()
             token = request_token(client, identity, options.turn_sec + TOKEN_SLACK_SEC)
-            kubeconfig = _kubeconfig(cluster, folder, token)
+            lasts = token.expires_at >= clock.now() + dt.timedelta(seconds=options.turn_sec)
+            kubeconfig = _kubeconfig(cluster, folder, token, lasts=lasts)
             report = work.report(identity, token)
             checked = _proven(kubeconfig, identity, options, clock)
             report = report.model_copy(update={"checks": checked})
-            with _renewing(client, identity, token, cluster, kubeconfig, options, clock):
+            with contextlib.ExitStack() as stack:
+                if not lasts:
+                    file = folder / AGENT_FOLDER / TOKEN_FILE
+                    stack.enter_context(_renewing(client, identity, token, file, options, clock))
                 yield Leash(identity, kubeconfig, report)
         finally:
-            with contextlib.suppress(OSError):  # it holds a credential that ends with the account
-                (folder / AGENT_FOLDER / "kubeconfig").unlink(missing_ok=True)
+            for name in (KUBECONFIG_FILE, TOKEN_FILE):
+                with contextlib.suppress(OSError):  # what it holds ends with the account anyway
+                    (folder / AGENT_FOLDER / name).unlink(missing_ok=True)
             work.undo()
 
 
@@ -185,10 +195,11 @@ class _Work:
             self.left_behind(f"the agent's account: {exc}")
 
 
-def _kubeconfig(cluster: Cluster, folder: Path, token: Token) -> Path:
-    path = folder / AGENT_FOLDER / "kubeconfig"
+def _kubeconfig(cluster: Cluster, folder: Path, token: Token, *, lasts: bool) -> Path:
+    path = folder / AGENT_FOLDER / KUBECONFIG_FILE
     path.parent.mkdir(exist_ok=True)
-    write_token_kubeconfig(path, cluster.kubeconfig, token.value)
+    file = None if lasts else path.with_name(TOKEN_FILE).absolute()
+    write_token_kubeconfig(path, cluster.kubeconfig, token.value, token_file=file)
     return path
 
 
@@ -205,16 +216,11 @@ def _renewing(
     client: ApiClient,
     identity: Identity,
     token: Token,
-    cluster: Cluster,
-    kubeconfig: Path,
+    file: Path,
     options: LeashOptions,
     clock: Clock,
 ) -> Iterator[None]:
-    """Write a new token into the kubeconfig in time, where the server gave too short a one."""
-    needed = clock.now() + dt.timedelta(seconds=options.turn_sec)
-    if token.expires_at >= needed:
-        yield
-        return
+    """Write a new token into the file in time, again and again."""
     ended = threading.Event()
 
     def run() -> None:
@@ -225,7 +231,7 @@ def _renewing(
                 return
             try:
                 new = request_token(client, identity, options.turn_sec + TOKEN_SLACK_SEC)
-                write_token_kubeconfig(kubeconfig, cluster.kubeconfig, new.value)
+                write_atomic(file, new.value, mode=0o600)
                 expires_at = new.expires_at
             except (DevopsBenchError, OSError) as exc:
                 log.warning("leash.token_not_renewed", reason=str(exc))

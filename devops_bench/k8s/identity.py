@@ -197,13 +197,17 @@ def username(client: ApiClient, timeout_sec: float) -> str:
     return name
 
 
-def write_token_kubeconfig(path: Path, admin_kubeconfig: Path, token: str) -> None:
+def write_token_kubeconfig(
+    path: Path, admin_kubeconfig: Path, token: str, *, token_file: Path | None = None
+) -> None:
     """Write a kubeconfig for the same cluster that holds the token and no other credential.
 
     Args:
         path: The file, replaced at once, mode 0600.
         admin_kubeconfig: Where the cluster is taken from: its current context.
         token: The token.
+        token_file: Where the token goes instead, absolute: clients read it again when it is
+            replaced, also those that have a copy of the kubeconfig.
 
     Raises:
         InvalidInputError: The kubeconfig cannot be used.
@@ -224,11 +228,15 @@ def write_token_kubeconfig(path: Path, admin_kubeconfig: Path, token: str) -> No
             raise SetupError(f"the certificate authority {authority} cannot be read") from exc
         cluster["certificate-authority-data"] = base64.b64encode(data).decode()
     name = "cluster"
+    user: JsonObject = {"token": token}
+    if token_file is not None:
+        write_atomic(token_file, token, mode=0o600)
+        user = {"tokenFile": str(token_file)}
     document: JsonObject = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": name, "cluster": cluster}],
-        "users": [{"name": ACCOUNT, "user": {"token": token}}],
+        "users": [{"name": ACCOUNT, "user": user}],
         "contexts": [{"name": ACCOUNT, "context": {"cluster": name, "user": ACCOUNT}}],
         "current-context": ACCOUNT,
     }
