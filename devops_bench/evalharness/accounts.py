@@ -173,6 +173,8 @@ class Accounts:
                 started_at=run.started_at,
                 place_call=calls.at,
             )
+            if first_at is None:
+                causes = _of_the_turn(causes, requests.parties)
             return Attribution(entry=entry.name, source="audit", why_source=why, violations=causes)
         causes = causes_by_managed_fields(violations, origin_sec=trail.origin_sec)
         known = any(cause.written_by is not None for cause in causes)
@@ -198,6 +200,19 @@ def accounts(run: TaskRun, cluster: Cluster, *, knows_the_answer: bool) -> Itera
         yield kept
     finally:
         kept.close()
+
+
+def _of_the_turn(causes: list[ViolationCause], parties: Parties) -> list[ViolationCause]:
+    """Return the causes that fall into the turn: one look shows what was there before it, too."""
+    found = [
+        cause
+        for cause in causes
+        if (by := cause.written_by) is not None
+        and by.at is not None
+        and parties.turn_from <= by.at <= parties.turn_to
+    ]
+    note = "it was judged once, and no request of the turn wrote what it read"
+    return found or [ViolationCause(at_sec=None, note=note)]
 
 
 def _violated_at(run: TaskRun, entry: VerificationEntry) -> tuple[bool, float | None]:

@@ -193,6 +193,9 @@ class _Work:
         except Exception as exc:
             log.exception("leash.not_removed")
             self.left_behind(f"the agent's account: {exc}")
+        except BaseException:
+            self.left_behind("the agent's account: removing it was interrupted")
+            raise
 
 
 def _kubeconfig(cluster: Cluster, folder: Path, token: Token, *, lasts: bool) -> Path:

@@ -96,7 +96,7 @@ class Requests:
         """Return what deleted an object, in order, and whether that was told by its uid.
 
         Args:
-            uid: Its uid.
+            uid: Its uid; empty when it was never seen, then its name alone counts.
             kind: Its kind, any word for it.
             namespace: Its namespace.
             name: Its name.
@@ -109,7 +109,7 @@ class Requests:
             uids = {one.uid for one in event.objects} - {""}
             if uid and uid in uids:
                 found.append((event, True))
-            elif not uids and _is_about(event, kind, namespace, name):
+            elif not (uid and uids) and _is_about(event, kind, namespace, name):
                 found.append((event, False))
         return found
 

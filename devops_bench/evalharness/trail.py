@@ -192,7 +192,9 @@ class Trail:
             if update.object is not None:
                 self._held[place] = update.object
             namespace, name = update.key
-            change = Change(update.query.kind, namespace, name, step.rv, update.object, before)
+            # Behind a gap a step is the difference to a LIST: its objects say when they changed.
+            rv = step.rv if update.object is None else _revision(update.object)
+            change = Change(update.query.kind, namespace, name, rv, update.object, before)
             changes.append((update.query, change))
         self._recent.append((step.rv, tuple(changes)))
 
@@ -241,8 +243,15 @@ def _differences(
         for key in sorted(old.keys() | new.keys()):
             was, found = old.get(key), new.get(key)
             if was is None or found is None or was.resource_version != found.resource_version:
-                rv = found.resource_version if found is not None else ""
-                yield Change(query.kind, *key, int(rv) if rv.isdigit() else None, found, was)
+                rv = None if found is None else _revision(found)
+                yield Change(query.kind, *key, rv, found, was)
+        if not new and not old and query.name is not None:
+            # Whoever looks once and finds nothing may be looking at what was deleted.
+            yield Change(query.kind, query.namespace or "", query.name, None, None, None)
+
+
+def _revision(obj: KubeObject) -> int | None:
+    return int(obj.resource_version) if obj.resource_version.isdigit() else None
 
 
 def _objects(reading: Reading | None) -> tuple[KubeObject, ...]:

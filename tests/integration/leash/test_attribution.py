@@ -123,6 +123,33 @@ def test_a_deletion_is_told_by_uid(shop: Yard) -> None:
     assert chain[0].matched_by == "uid"
 
 
+def test_a_safeguard_that_is_judged_once(shop: Yard) -> None:
+    for name, kind in (("there", "deployment"), ("image", "deployment")):
+        wanted = check(
+            shop, kind, "metadata.labels.team", "shop", "web" if name == "image" else "b"
+        )
+        shop.safeguard(name, {**wanted, "op": "exists"}, mode="assert")
+    labels: JsonObject = {"team": "shop"}
+    for each in ("web", "b"):
+        made = deployment(each, shop.namespace)
+        metadata = made["metadata"]
+        assert isinstance(metadata, dict)
+        metadata["labels"] = labels
+        shop.objects.append(made)
+    del shop.objects[1]  # the Deployment of the fixture, which this one replaces
+
+    def act(hands: Hands) -> None:
+        kubectl(hands, shop, "label", "deployment", "web", "team-")
+        kubectl(hands, shop, "delete", "deployment", "b")
+
+    result = shop.run(act, preset("edit", shop.namespace))
+
+    assert told(cause(result, "image").written_by)[:2] == ("agent", "patch")
+    deleted = cause(result, "there")
+    assert told(deleted.written_by)[:2] == ("agent", "delete")
+    assert deleted.object == f"deployment {shop.namespace}/b"
+
+
 def test_an_autoscaler_that_the_agent_made(shop: Yard) -> None:
     """No autoscaler scales without metrics: what it is told to target is enough to lead to it."""
     shop.safeguard("replicas", {**check(shop, "deployment", "spec.replicas", 3), "op": "lte"})

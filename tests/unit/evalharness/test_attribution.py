@@ -221,6 +221,13 @@ def test_with_the_harness_credentials_the_client_and_the_time_tell() -> None:
         assert found.written_by.who == who
 
 
+def test_what_was_never_seen_is_told_by_its_name() -> None:
+    deleted = event(5, AGENT, "delete", "deployments", answered("d", 8), group="apps")
+    other = event(6, AGENT, "delete", "deployments", answered("x", 9), name="other")
+    found = cause(Change("Deployment", "shop", "web", None, None, None), [deleted, other])
+    assert ids(found) == (deleted.id, None)
+
+
 def test_what_the_log_does_not_hold_is_not_known() -> None:
     found = cause(changed("d", 9), [])
     assert found.written_by is None

@@ -7,6 +7,7 @@ from devops_bench.k8s.view import Matched, ResourceQuery
 from devops_bench.k8s.watch.tables import Update
 from devops_bench.results.evidence.records import Judged, Marked, NullSink, Sampled, Step
 from devops_bench.verification.combinators import queries_of
+from devops_bench.verification.spec import parse_entries
 from tests.unit.evalharness.helpers import ERROR, FAIL, PASS, soaked, watched
 
 ENTRY = watched("guard")
@@ -103,6 +104,38 @@ def test_of_samples_what_differs_between_two_looks() -> None:
     made.record(Sampled("guard", 12.0, 12.1, second, FAIL))
     (found,) = made.violations("guard", 2.0)
     assert [(change.name, change.rv) for change in found.changes] == [("it", 2)]
+
+
+def test_one_look_that_finds_nothing_names_what_it_looked_for() -> None:
+    (named,) = parse_entries(
+        [
+            {
+                "name": "once",
+                "role": "safeguard",
+                "severity": "recoverable",
+                "check": {
+                    "type": "resource_property",
+                    "kind": "deployment",
+                    "resource_name": "web",
+                    "namespace": "shop",
+                    "op": "exists",
+                },
+            }
+        ]
+    )[0]
+    made = Trail(NullSink(), [named])
+    (query,) = queries_of(named.check)
+    made.record(Sampled("once", 11.0, 11.1, {query: Matched(())}, FAIL))
+    (found,) = made.violations("once", None)
+    (change,) = found.changes
+    assert (str(change), change.what, change.uid) == ("deployment shop/web", "deleted", "")
+
+
+def test_behind_a_gap_the_object_says_when_it_changed() -> None:
+    made = trail()
+    step(made, 9, obj(4))
+    judged(made, 9)
+    assert made.violations("guard", 9.0)[0].changes[0].rv == 4
 
 
 def test_what_is_not_a_safeguard_has_none() -> None:
