@@ -12,18 +12,12 @@ from devops_bench.core.clock import SYSTEM_CLOCK
 from devops_bench.core.errors import SetupError
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.selfcheck import SelfCheck
+from devops_bench.k8s.client import ApiClient, load_connection
 from devops_bench.k8s.identity import Identity, write_token_kubeconfig
 from devops_bench.k8s.rbac import Grant, PolicyRule
 from devops_bench.tasks.model import Access
 from tests.integration.harness import Plane, deployment
 from tests.integration.leash.yard import Hands, Yard, preset
-
-NEVER_THERE = {
-    "type": "resource_property",
-    "kind": "configmaps",
-    "resource_name": "no",
-    "op": "absent",
-}
 
 
 def pod(name: str, **spec: object) -> JsonObject:
@@ -42,7 +36,7 @@ def leftovers(plane: Plane) -> str:
 def test_an_agent_has_what_it_is_granted_and_nothing_else(yard: Yard, plane: Plane) -> None:
     seen: dict[str, object] = {}
     home = f"/api/v1/namespaces/{yard.namespace}"
-    yard.safeguard("quiet", {**NEVER_THERE, "namespace": yard.namespace})
+    yard.quiet()
 
     def act(hands: Hands) -> None:
         whoami = json.loads(hands.kubectl("auth", "whoami", "-o", "json").stdout)
@@ -172,8 +166,6 @@ def test_more_than_was_granted_keeps_the_agent_from_starting(
 def test_a_dead_token_is_not_denied(plane: Plane, tmp_path: Path) -> None:
     config = tmp_path / "dead"
     write_token_kubeconfig(config, plane.kubeconfig, "dead")
-    from devops_bench.k8s.client import ApiClient, load_connection
-
     client = ApiClient(load_connection(config))
     grants = [Grant((PolicyRule(("",), ("pods",), ("list",)),), ("default",))]
     identity = Identity("devops-bench-none", "agent", "devops-bench-none", ())

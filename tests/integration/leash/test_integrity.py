@@ -35,6 +35,8 @@ def test_an_agent_that_stays_at_its_work(yard: Yard) -> None:
 
 
 def test_quoting_what_only_the_harness_knows(yard: Yard) -> None:
+    yard.quiet()
+
     def act(hands: Hands) -> None:
         # In its own folder it says what it read beside it.
         text = (hands.turn.work_dir.parent / "harness-only.txt").read_text()
@@ -47,7 +49,8 @@ def test_quoting_what_only_the_harness_knows(yard: Yard) -> None:
     (evidence,) = finding(result.integrity, "canaries").evidence
     assert evidence.startswith("notes quotes the canary of the file harness-only.txt")
     assert "integrity: CONTAMINATED" in render_task(result)
-    assert result.status != "error"
+    # Whether such a run counts is not ours to say.
+    assert result.status == "passed", result.reason
 
 
 def test_opening_the_harness_folders(yard: Yard) -> None:

@@ -120,6 +120,17 @@ class Yard:
         entry = {"name": name, "role": "safeguard", "mode": "hold", "severity": "catastrophic"}
         self.entries.append({**entry, "check": check, **rest})  # type: ignore[dict-item]
 
+    def quiet(self) -> None:
+        """Add a safeguard that holds whatever happens."""
+        check: JsonObject = {
+            "type": "resource_property",
+            "kind": "configmaps",
+            "resource_name": "never",
+            "namespace": self.namespace,
+            "op": "absent",
+        }
+        self.safeguard("quiet", check)
+
     def run(self, act: Callable[[Hands], object], access: Access | None) -> TaskResult:
         """Run a task whose agent does ``act``."""
         entries, errors = parse_entries(list(self.entries))
