@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from bench import converge, hold, loading, startup, turn, watching
+from bench import converge, hold, linting, loading, startup, turn, verify_protocol, watching
 from bench.figures import Figure, machine, table
 
 MEASUREMENTS: dict[str, Callable[[], Sequence[Figure]]] = {
     "startup": lambda: [startup.measure()],
     "loading": lambda: [loading.measure()],
+    "linting": lambda: [linting.measure()],
     "converge": converge.measure,
     "hold": hold.measure,
+    "verify_protocol": verify_protocol.measure,
     "watching": watching.measure,
     "turn": turn.measure,
 }

@@ -22,7 +22,7 @@ def measure() -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(ROUNDS):
             # Other paths in each round: what an earlier round parsed and cached does not help.
-            path = _write_spec(Path(folder), number)
+            path = write_spec(Path(folder), number)
             start = time.perf_counter()
             loaded = load_task(path, variables={}, mode="run")
             times.append(time.perf_counter() - start)
@@ -39,7 +39,8 @@ def measure() -> Figure:
     )
 
 
-def _write_spec(folder: Path, number: int) -> Path:
+def write_spec(folder: Path, number: int) -> Path:
+    """Write a spec of that many entries, none of whose paths another ``number`` has."""
     lines = ["id: many", "prompt: Many things.", "verification_spec:"]
     for index in range(ENTRIES):
         lines += [

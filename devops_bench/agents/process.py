@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
 from devops_bench.core.errors import AgentError, SupervisionError
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
+from devops_bench.core.runtime import private_folder
 
 INHERITED_VARIABLES = frozenset({"PATH", "LANG", "TERM", "TZ"})
 """What an agent gets of our own environment, besides ``LC_*``. Everything else may be a secret."""
@@ -25,26 +24,27 @@ _GRACE_SEC = 5.0
 
 @contextlib.contextmanager
 def agent_home(turn: AgentTurn) -> Iterator[Path]:
-    """Yield the agent's own home: beside its working folder, private, gone after the turn.
+    """Yield the agent's own home: private, apart from the results, gone after the turn.
 
     It holds ``.kube/config`` (a copy of the turn's kubeconfig, mode 0600) and ``tmp/``. It is not
-    the working folder, which is empty; and it does not stay, because the kubeconfig is a
-    credential.
+    among the results, which people upload, because the kubeconfig is a credential.
+
+    Raises:
+        AgentError: It could not be made.
     """
-    work_dir = turn.work_dir
-    home = Path(tempfile.mkdtemp(prefix=f"{work_dir.name}-home-", dir=work_dir.parent))
-    try:
-        (home / "tmp").mkdir(mode=0o700)
-        if turn.kubeconfig is not None:
-            (home / ".kube").mkdir(mode=0o700)
-            copy = home / ".kube" / "config"
-            copy.touch(mode=0o600)
-            copy.write_bytes(turn.kubeconfig.read_bytes())
+    with contextlib.ExitStack() as stack:
+        try:
+            home = stack.enter_context(private_folder("an agent's home")) / "home"
+            home.mkdir(mode=0o700)
+            (home / "tmp").mkdir(mode=0o700)
+            if turn.kubeconfig is not None:
+                (home / ".kube").mkdir(mode=0o700)
+                copy = home / ".kube" / "config"
+                copy.touch(mode=0o600)
+                copy.write_bytes(turn.kubeconfig.read_bytes())
+        except OSError as exc:
+            raise AgentError(f"the agent's home could not be made: {exc}") from exc
         yield home
-    finally:
-        # An agent may have made files in it that cannot be removed; the kubeconfig can.
-        shutil.rmtree(home, ignore_errors=True)
-        (home / ".kube" / "config").unlink(missing_ok=True)
 
 
 def agent_environment(

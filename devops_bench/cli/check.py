@@ -59,7 +59,7 @@ def check(
     fails, 2 bad input.
     """
     from devops_bench.cli.checking import CheckRequest, execute  # not for --help
-    from devops_bench.cli.run import parse_variables
+    from devops_bench.cli.words import parse_variables
 
     cluster = kubeconfig is not None or context is not None
     if [cluster, objects is not None, run is not None].count(True) != 1:

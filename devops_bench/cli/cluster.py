@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -98,6 +100,7 @@ def status(output: OutputOption = Output.TEXT) -> None:
     for known in planes:
         typer.echo(f"cluster {known.name}: {_health(known)}, {known.version}, {known.server}")
         typer.echo(f"  of {_whose(known)}, since {known.created}; kubeconfig {known.kubeconfig}")
+        typer.echo(f"  its kubectl: devops-bench cluster kubectl --name {known.name} get nodes")
 
 
 @app.command()
@@ -134,17 +137,41 @@ def kubeconfig(
     content: Annotated[bool, typer.Option(help="Print the file instead of its path.")] = False,
 ) -> None:
     """Print the path of a cluster's kubeconfig."""
-    chosen = _chosen(name, name_option)
+    known = _known(_chosen(name, name_option))
+    typer.echo(known.kubeconfig.read_text() if content else str(known.kubeconfig), nl=not content)
+
+
+@app.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+def kubectl(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="ARGUMENTS...", help="What kubectl gets.")
+    ] = None,
+    name_option: NameOption = None,
+) -> None:
+    """Run the cluster's own kubectl with its kubeconfig: `cluster kubectl get nodes`."""
+    known = _known(_chosen(None, name_option))
+    program = Path(known.binaries) / "kubectl"
+    if not os.access(program, os.X_OK):
+        raise ClusterError(f"the kubectl of the cluster {known.name!r} is gone: {program}")
+    # Instead of this process, so that signals, the terminal and the exit code are kubectl's.
+    environment = {**os.environ, "KUBECONFIG": str(known.kubeconfig)}
+    os.execve(program, ["kubectl", *(arguments or ())], environment)  # noqa: S606 - no shell
+
+
+def _known(name: str) -> PlaneState:
+    """Return the cluster of that name once leftovers are gone; it has a kubeconfig."""
     _sweep()
-    known = state.read(chosen)
+    known = state.read(name)
     if known is None:
         raise InvalidInputError(
-            f"there is no cluster {chosen!r}: `devops-bench cluster up {chosen}` starts it "
+            f"there is no cluster {name!r}: `devops-bench cluster up {name}` starts it "
             f"(there are: {', '.join(state.names()) or 'none'})"
         )
     if not known.kubeconfig.is_file():
-        raise ClusterError(f"the cluster {chosen!r} is not ready yet")
-    typer.echo(known.kubeconfig.read_text() if content else str(known.kubeconfig), nl=not content)
+        raise ClusterError(f"the cluster {name!r} is not ready yet")
+    return known
 
 
 def _chosen(argument: str | None, option: str | None) -> str:

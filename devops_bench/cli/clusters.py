@@ -46,7 +46,7 @@ def choose_provider(
         ClusterError: kind cannot be used here.
     """
     if kubeconfig is not None or context is not None:
-        return _existing(kubeconfig, context)
+        return _existing(kubeconfig, context, say)
     why = f"--provider {provider}" if provider else "the default provider"
     if provider == "kind":
         from devops_bench.clusters.kind import KindProvider, require_kind
@@ -58,13 +58,15 @@ def choose_provider(
     return ClusterChoice(lambda: LocalProvider(why, say=say, keep=keep), _name_of_a_new_one)
 
 
-def _existing(kubeconfig: Path | None, context: str | None) -> ClusterChoice:
+def _existing(
+    kubeconfig: Path | None, context: str | None, say: Callable[[str], None]
+) -> ClusterChoice:
     from devops_bench.clusters.kubeconfig import KubeconfigProvider
     from devops_bench.k8s.kubeconfig import minimal_kubeconfig
 
     loaded = yaml.safe_load(minimal_kubeconfig(kubeconfig, context))
     name = str(loaded["current-context"])
-    return ClusterChoice(lambda: KubeconfigProvider(kubeconfig, context), lambda _: name)
+    return ClusterChoice(lambda: KubeconfigProvider(kubeconfig, context, say=say), lambda _: name)
 
 
 def _name_of_a_new_one(run_id: str) -> str:

@@ -45,6 +45,11 @@ def printable(text: str) -> str:
     )
 
 
+def printable_lines(text: str) -> str:
+    """Return text of several lines with every other control character spelled out."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
 def shown_path(file: Path) -> str:
     """Return the path as the reader would type it: relative when it is below the current folder."""
     try:

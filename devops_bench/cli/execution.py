@@ -20,6 +20,7 @@ from devops_bench.cli.clusters import choose_provider
 from devops_bench.cli.errors import (
     print_error,
     printable,
+    printable_lines,
     render_diagnostics,
     use_color,
     write_quietly,
@@ -245,4 +246,5 @@ def _print_result(request: RunRequest, result: RunResult, writer: ResultWriter) 
     if request.as_json:
         write_quietly(result.model_dump_json(indent=2) + "\n", sys.stdout)
     else:
-        write_quietly(f"\n{render_summary(result)}result: {writer.result_path}\n", sys.stdout)
+        text = f"\n{render_summary(result)}result: {writer.result_path}\n"
+        write_quietly(printable_lines(text), sys.stdout)

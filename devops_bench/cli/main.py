@@ -45,6 +45,7 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry(
         "run", "run", "Run specs: prepare a cluster, let an agent work, judge.", "RunCommand", True
     ),
+    "verify": Entry("verify", "verify", "Run and judge the verify.py of SaaS-Bench tasks."),
     "check": Entry("check", "check", "Judge a spec's entries once and say why.", logs=True),
     "replay": Entry("replay", "replay", "Judge a recorded run again, offline.", logs=True),
     "doctor": Entry("doctor", "doctor", "Say whether a cluster can be watched.", logs=True),

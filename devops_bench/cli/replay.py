@@ -39,7 +39,7 @@ def replay(
     something could not be evaluated, 2 bad input, 130 the recorded run was interrupted.
     """
     from devops_bench.cli.replaying import ReplayRequest, execute  # not for --help
-    from devops_bench.cli.run import parse_variables
+    from devops_bench.cli.words import parse_variables
 
     request = ReplayRequest(run, spec, parse_variables(var or ()), output is Output.JSON)
     raise typer.Exit(execute(request))

@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devops_bench.cli.errors import printable, render_diagnostics, use_color, write_quietly
+from devops_bench.cli.errors import (
+    printable,
+    printable_lines,
+    render_diagnostics,
+    use_color,
+    write_quietly,
+)
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.evalharness.recordings import (
@@ -68,7 +74,7 @@ def execute(request: ReplayRequest) -> int:
         write_quietly(json.dumps(body, indent=2) + "\n", sys.stdout)
     else:
         lines = [*_lines(result, replayed), *(f"\n{text}" for text in unreadable.values())]
-        write_quietly("\n".join(lines) + "\n", sys.stdout)
+        write_quietly(printable_lines("\n".join(lines)) + "\n", sys.stdout)
     return result.exit_code
 
 

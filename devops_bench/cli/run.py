@@ -13,7 +13,7 @@ import typer
 import typer.core
 
 from devops_bench.cli.logs import LoggingCommand
-from devops_bench.cli.words import split_agent_words
+from devops_bench.cli.words import misplaced_options, parse_variables, split_agent_words
 from devops_bench.core.errors import InvalidInputError
 
 _WORDS = "devops_bench.cli.run.words"
@@ -157,28 +157,14 @@ def run(
         keep=keep,
         allow_invalid_entries=allow_invalid_entries,
     )
+    own_options = {name for option in ctx.command.params for name in option.opts}
+    for name in misplaced_options(request.agent_words, own_options):
+        typer.echo(
+            f"warning: {name} stands after --, so it goes to the agent; write it before -- if it "
+            "is meant for devops-bench",
+            err=True,
+        )
     raise typer.Exit(execute(request))
-
-
-def parse_variables(values: Iterable[str]) -> dict[str, str]:
-    """Return ``NAME=VALUE`` words as a table; the value may hold anything, also ``=``.
-
-    Raises:
-        InvalidInputError: One is not of that form, its name is none, or a name is there twice.
-    """
-    from devops_bench.tasks.variables import is_variable_name  # not for --help
-
-    variables: dict[str, str] = {}
-    for text in values:
-        name, equals, value = text.partition("=")
-        if not equals or not is_variable_name(name):
-            raise InvalidInputError(
-                f"--var {text!r} is not NAME=VALUE (a name is letters, digits and _)"
-            )
-        if name in variables:
-            raise InvalidInputError(f"--var {name} is given twice")
-        variables[name] = value
-    return variables
 
 
 def chosen_environment(names: Iterable[str]) -> dict[str, str]:

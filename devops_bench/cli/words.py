@@ -1,10 +1,12 @@
-"""The words of ``run`` that belong to the agent, told apart from those that are a mistake."""
+"""Words of the command line: the agent's told apart from mistakes, variables taken apart."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
+
+from devops_bench.core.errors import InvalidInputError
 
 HIDDEN: Final = "[hidden]"
 """What stands where the value of a flag that names a secret stood."""
@@ -38,6 +40,17 @@ def split_agent_words(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return own, words
 
 
+def misplaced_options(words: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return the agent's words that look as if they were meant for devops-bench.
+
+    Args:
+        words: What stands after ``--``.
+        known: The options of the command itself, such as ``--results-dir``.
+    """
+    names = [word.partition("=")[0] for word in words]
+    return list(dict.fromkeys(name for name in names if name.startswith("--") and name in known))
+
+
 _SECRET_FLAG = re.compile(r"token|passw|secret|credential|api-?_?key|auth(?!or)", re.IGNORECASE)
 
 
@@ -61,3 +74,24 @@ def shown_words(words: Sequence[str]) -> str:
             shown.append(word)
         hide = not hide and secret and not equals and word.startswith("-")
     return " ".join(shown)
+
+
+def parse_variables(values: Iterable[str]) -> dict[str, str]:
+    """Return ``NAME=VALUE`` words as a table; the value may hold anything, also ``=``.
+
+    Raises:
+        InvalidInputError: One is not of that form, its name is none, or a name is there twice.
+    """
+    from devops_bench.tasks.variables import is_variable_name  # not for --help
+
+    variables: dict[str, str] = {}
+    for text in values:
+        name, equals, value = text.partition("=")
+        if not equals or not is_variable_name(name):
+            raise InvalidInputError(
+                f"--var {text!r} is not NAME=VALUE (a name is letters, digits and _)"
+            )
+        if name in variables:
+            raise InvalidInputError(f"--var {name} is given twice")
+        variables[name] = value
+    return variables

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from devops_bench.core.dirs import (
+    STATE_VARIABLE,
+    dir_from_variable,
+    platform_dir,
+    private_dir,
+    state_dir,
+)
 from devops_bench.core.errors import ClusterError
 
+__all__ = ["STATE_VARIABLE", "cache_dir", "control_plane_module", "planes_dir", "private_dir"]
+
 CACHE_VARIABLE = "DEVOPS_BENCH_CACHE"
-STATE_VARIABLE = "DEVOPS_BENCH_STATE"
 
 
 def cache_dir() -> Path:
@@ -17,16 +24,15 @@ def cache_dir() -> Path:
     Nothing is created. Without the variable it is the user's cache folder of the platform
     (``~/.cache/devops-bench`` on Linux, ``XDG_CACHE_HOME`` respected).
     """
-    return _from_variable(CACHE_VARIABLE) or _platform_dir("cache")
+    return dir_from_variable(CACHE_VARIABLE) or platform_dir("cache")
 
 
 def planes_dir() -> Path:
     """Return the folder that holds a folder per control plane.
 
-    Nothing is created. ``DEVOPS_BENCH_STATE`` overrides the base, which otherwise is the user's
-    state folder of the platform (``~/.local/state/devops-bench`` on Linux).
+    Nothing is created. It is in the state folder; see :func:`devops_bench.core.dirs.state_dir`.
     """
-    return (_from_variable(STATE_VARIABLE) or _platform_dir("state")) / "planes"
+    return state_dir() / "planes"
 
 
 def control_plane_module() -> Path:
@@ -46,23 +52,3 @@ def control_plane_module() -> Path:
         "this installation does not contain the control plane's go.mod and go.sum "
         f"(looked in {places[0]} and {places[1]})"
     )
-
-
-def private_dir(path: Path) -> Path:
-    """Create ``path`` with mode 0700, and every missing parent, and return it."""
-    path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.chmod(0o700)
-    return path
-
-
-def _from_variable(name: str) -> Path | None:
-    value = os.environ.get(name, "")
-    return Path(value).expanduser().absolute() if value else None
-
-
-def _platform_dir(which: str) -> Path:
-    import platformdirs  # late: `--help` must not pay for it
-
-    if which == "cache":
-        return Path(platformdirs.user_cache_dir("devops-bench"))
-    return Path(platformdirs.user_state_dir("devops-bench"))

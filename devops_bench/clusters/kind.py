@@ -9,11 +9,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from devops_bench.clusters import leftovers
 from devops_bench.clusters.base import Cluster
 from devops_bench.clusters.build import Say
 from devops_bench.clusters.local import log_progress
 from devops_bench.clusters.names import cluster_name
 from devops_bench.core.errors import ClusterError
+from devops_bench.core.runtime import private_folder
 from devops_bench.k8s.client import connect
 
 _ASK_TIMEOUT_SEC: Final = 30.0
@@ -26,8 +28,7 @@ _QUOTED_LINES: Final = 5
 class KindProvider:
     """Creates a kind cluster with a name and a kubeconfig of its own, and deletes it at the end.
 
-    A run that is ended by ``kill -9`` leaves its cluster behind: ``kind get clusters`` shows it,
-    its name starts with ``devops-bench-``.
+    A run that is ended by ``kill -9`` leaves its cluster behind; the next command says so.
 
     Args:
         why: Why this provider was chosen, for the description.
@@ -46,12 +47,12 @@ class KindProvider:
         self._kept = 0
 
     @contextlib.contextmanager
-    def provide(self, run_id: str, run_dir: Path) -> Iterator[Cluster]:
+    def provide(self, run_id: str, run_dir: Path) -> Iterator[Cluster]:  # noqa: ARG002 - the protocol's
         """Yield a new kind cluster.
 
         Args:
             run_id: Part of the cluster's name.
-            run_dir: Where the kubeconfig goes.
+            run_dir: Of no meaning here: the kubeconfig is a credential, and results are uploaded.
 
         Raises:
             ClusterError: ``kind`` or ``docker`` is missing, the daemon does not answer, or kind
@@ -61,7 +62,12 @@ class KindProvider:
         name = cluster_name(run_id)
         if self._kept:
             name += f"-{self._kept + 1}"
-        kubeconfig = run_dir / "kubeconfig"
+        for line in leftovers.sweep():
+            self._say(line)
+        with private_folder("the kubeconfig", **{leftovers.KIND_CLUSTER: name}) as folder:
+            yield from self._provide(kind, name, folder / "kubeconfig")
+
+    def _provide(self, kind: str, name: str, kubeconfig: Path) -> Iterator[Cluster]:
         self._say(f"creating the kind cluster {name}, about a minute")
         command = [kind, "create", "cluster", f"--name={name}", f"--kubeconfig={kubeconfig}"]
         try:
@@ -95,7 +101,10 @@ class KindProvider:
     def _end(self, kind: str, name: str, kubeconfig: Path) -> None:
         if self._keep:
             self._kept += 1
-            self._say(f"kept the kind cluster {name}: `kind delete cluster --name {name}` ends it")
+            self._say(
+                f"kept the kind cluster {name}: `kind export kubeconfig --name {name}` lets you "
+                f"in, `kind delete cluster --name {name}` ends it"
+            )
             return
         _delete(kind, name, kubeconfig)
 

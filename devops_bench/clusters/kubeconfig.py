@@ -9,9 +9,14 @@ from typing import Final
 
 import yaml
 
+from devops_bench.clusters import leftovers
 from devops_bench.clusters.base import Cluster
+from devops_bench.clusters.build import Say
+from devops_bench.clusters.local import log_progress
 from devops_bench.core.files import write_atomic
+from devops_bench.core.runtime import private_folder
 from devops_bench.k8s.client import connect, minimal_kubeconfig
+from devops_bench.k8s.kubeconfig import kubeconfig_files
 
 ISOLATED_FILE: Final = "kubeconfig"
 _ANSWER_TIMEOUT_SEC: Final = 10.0
@@ -25,11 +30,20 @@ class KubeconfigProvider:
             named a context.
         context: The context; ``None`` for the file's current one.
         why: Why this provider was chosen; made from the arguments when empty.
+        say: Gets a line for each thing that a killed run left behind.
     """
 
     name = "kubeconfig"
 
-    def __init__(self, path: Path | None, context: str | None = None, *, why: str = "") -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        context: str | None = None,
+        *,
+        why: str = "",
+        say: Say = log_progress,
+    ) -> None:
+        self._say = say
         self._path = path
         self._context = context
         given = [
@@ -43,38 +57,44 @@ class KubeconfigProvider:
     def provide(self, run_id: str, run_dir: Path) -> Iterator[Cluster]:  # noqa: ARG002 - the protocol's
         """Yield the cluster once it has answered.
 
-        A kubeconfig with the one context and nothing else is written into ``run_dir`` (mode
-        0600), so that nobody who is given it can reach another cluster, and it is removed at the
-        end: it holds credentials.
+        A kubeconfig with the one context and nothing else is written into a private folder, so
+        that nobody who is given it can reach another cluster, and it is removed at the end: it
+        holds credentials. What killed runs left behind is told and removed first.
 
         Args:
             run_id: Of no meaning here.
-            run_dir: An existing folder.
+            run_dir: Of no meaning here: results are uploaded, and hold no credentials.
 
         Raises:
             InvalidInputError: The file or the context is wrong; nothing was touched.
             ClusterError: The server does not answer, or not to these credentials.
         """
-        isolated = run_dir / ISOLATED_FILE
-        write_atomic(isolated, minimal_kubeconfig(self._path, self._context), mode=0o600)
-        try:
-            yield self._cluster(isolated)
-        finally:
-            isolated.unlink(missing_ok=True)
+        text = minimal_kubeconfig(self._path, self._context)
+        context = str(yaml.safe_load(text)["current-context"])
+        given = "" if self._path is None else str(self._path.expanduser().absolute())
+        for line in leftovers.sweep():
+            self._say(line)
+        notes = {leftovers.CONTEXT: context, leftovers.KUBECONFIG: given}
+        with private_folder("the kubeconfig", **notes) as folder:
+            isolated = folder / ISOLATED_FILE
+            write_atomic(isolated, text, mode=0o600)
+            yield self._cluster(isolated, context)
 
-    def _cluster(self, isolated: Path) -> Cluster:
+    def _cluster(self, isolated: Path, context: str) -> Cluster:
         # By the isolated file: what is checked is what everybody else will use.
-        client = connect(isolated, timeout_sec=_ANSWER_TIMEOUT_SEC)
+        shown = ", ".join(str(file) for file in kubeconfig_files(self._path))
+        client = connect(isolated, timeout_sec=_ANSWER_TIMEOUT_SEC, shown_as=shown)
         try:
             version = client.server_version(_ANSWER_TIMEOUT_SEC)
             server = client.config.server
         finally:
             client.close()
-        context = str(yaml.safe_load(isolated.read_text())["current-context"])
         return Cluster(
             name=context,
             provider=self.name,
             kubeconfig=isolated,
             description=f"the cluster of context {context!r}, {server} {version} ({self.why})",
             server_version=version,
+            kubeconfig_of=shown,
+            objects_in=isolated.parent,
         )

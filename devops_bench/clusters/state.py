@@ -16,10 +16,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from devops_bench.clusters import leftovers
 from devops_bench.clusters.dirs import planes_dir, private_dir
-from devops_bench.clusters.processes import ProcessIdentity
 from devops_bench.core.errors import ClusterError, InvalidInputError
 from devops_bench.core.files import write_atomic
+from devops_bench.core.identity import ProcessIdentity
 from devops_bench.core.json import JsonObject, JsonValue
 
 STATE_FILE: Final = "state.json"
@@ -218,8 +219,11 @@ def end(state: PlaneState) -> None:
 
 
 def sweep() -> list[str]:
-    """Remove every plane that was left over; returns a line for each, for the reader."""
-    lines: list[str] = []
+    """Remove everything that was left over; returns a line for each thing, for the reader.
+
+    Planes are ended; what is on clusters that are not ours is only told.
+    """
+    lines = leftovers.sweep()
     if not planes_dir().is_dir():
         return lines
     with locked():

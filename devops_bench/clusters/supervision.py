@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from devops_bench.clusters import supervisor
-from devops_bench.clusters.processes import ProcessIdentity
 from devops_bench.core.errors import ClusterError
+from devops_bench.core.identity import ProcessIdentity
 from devops_bench.core.json import JsonObject
 
 _ANSWER_TIMEOUT_SEC: Final = 15.0

@@ -8,7 +8,11 @@ from pathlib import Path
 
 
 class Level(StrEnum):
-    """How serious a diagnostic is; only an ``error`` keeps a spec from running."""
+    """How serious a diagnostic is.
+
+    An ``error`` is a certain fault, and keeps a spec from running when it was found while the spec
+    was read; a ``warning`` is hardly what was meant; a ``notice`` claims no fault.
+    """
 
     ERROR = "error"
     WARNING = "warning"
@@ -27,7 +31,7 @@ class Diagnostic:
         column: 1-based column in characters, 0 when unknown.
         path: The field's path, e.g. ``verification_spec[2].check.op``; empty for the whole file.
         level: Whether it is an error, a warning or a notice.
-        rule: The stable rule id, e.g. ``DB101``; empty until a rule has one.
+        rule: The stable rule id, e.g. ``DB101``; empty for what no rule is about.
     """
 
     message: str

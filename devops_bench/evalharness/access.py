@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from devops_bench.clusters.base import Cluster
+from devops_bench.clusters.leftovers import ObjectRecord
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.errors import ClusterError
 from devops_bench.core.json import JsonObject
@@ -120,6 +121,7 @@ class KubeAccess:
         self._agent = VerifierAgent(reader, probe_context=context, clock=clock, cancel=self._cancel)
         self._lenient_agent = VerifierAgent(AbsentKinds(reader), probe_context=context, clock=clock)
         self._reader = reader
+        self._objects: ObjectRecord | None = None
 
     @classmethod
     def connect(cls, cluster: Cluster, work_dir: Path) -> KubeAccess:
@@ -128,8 +130,11 @@ class KubeAccess:
         Raises:
             ClusterError: It does not answer, or does not let us in.
         """
-        client = connect(kubeconfig=cluster.kubeconfig)
-        return cls(client, kubeconfig=cluster.kubeconfig, work_dir=work_dir)
+        client = connect(kubeconfig=cluster.kubeconfig, shown_as=cluster.kubeconfig_of)
+        access = cls(client, kubeconfig=cluster.kubeconfig, work_dir=work_dir)
+        if cluster.objects_in is not None:
+            access._objects = ObjectRecord(cluster.objects_in)
+        return access
 
     def run_entry(self, entry: VerificationEntry, timeout_sec: float) -> VerificationResult:
         """Run the entry by its mode; for ``may_appear`` an unknown kind counts as no objects."""
@@ -161,15 +166,25 @@ class KubeAccess:
         timeout_sec: float,
     ) -> None:
         """Create the objects; see :class:`ClusterAccess`."""
+        noted = self._objects
+
+        def both(created: CreatedObject) -> None:
+            record(created)
+            if noted is not None:
+                noted.created(created)
+
         create_objects(
             self._client,
             self._discovery,
             objects,
             default_namespace=DEFAULT_NAMESPACE,
             adopt=adopt,
-            record=record,
+            record=both,
+            announce=None if noted is None else noted.planned,
             timeout_sec=timeout_sec,
         )
+        if noted is not None:
+            noted.settled()
 
     def not_rolled_out(self, objects: Sequence[JsonObject]) -> list[str]:
         """Return a sentence for each workload that is not rolled out yet."""
@@ -227,6 +242,8 @@ class KubeAccess:
         """End the connection, and with it whatever still waits for an entry to become true."""
         self._cancel.set()
         self._client.close()
+        if self._objects is not None:
+            self._objects.close()
 
 
 class AbsentKinds:

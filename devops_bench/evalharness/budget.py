@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
@@ -23,7 +23,14 @@ from devops_bench.evalharness.observation import HoldObservation
 from devops_bench.evalharness.sampler import HOLD_SAMPLE_TIMEOUT_SEC, EntryRunner, Look, Looker
 from devops_bench.evalharness.soak import Soak, SoakContext
 from devops_bench.evalharness.watching import WatchFactory
-from devops_bench.results.evidence.records import EvidenceSink, Marked, NullSink, Sampled
+from devops_bench.results.evidence.records import (
+    EvidenceSink,
+    Marked,
+    NullSink,
+    Sampled,
+    Subscribed,
+)
+from devops_bench.verification.combinators import own_timeout_sec_of
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
@@ -48,13 +55,17 @@ class _Job:
         entry: The entry.
         run: Judges it.
         give_up_at: When it counts as hung, on the clock's monotonic axis.
-        seen: Returns what a soak has seen until a moment, ``None`` for other modes.
+        cut: Ends a soak for a reason and returns what it saw, ``None`` for other modes.
     """
 
     entry: VerificationEntry
     run: Callable[[], EntryOutcome]
     give_up_at: float
-    seen: Callable[[float], HoldObservation] | None = None
+    cut: Callable[[str], HoldObservation] | None = None
+
+
+class _NotJudgedError(Exception):
+    """An entry was not judged; the message says why."""
 
 
 class PostRun:
@@ -92,6 +103,9 @@ class PostRun:
         self._on_outcome = on_outcome
         self._cancel = threading.Event()
         self._done: queue.SimpleQueue[tuple[str, EntryOutcome]] = queue.SimpleQueue()
+        # An entry ends once: with what its thread hands in, or given up. Both may come at once.
+        self._ending = threading.Lock()
+        self._ended: set[str] = set()
         self.outcomes: dict[str, EntryOutcome] = {}
         """By entry name, filled while :meth:`run` runs; what is not in it was not judged."""
         self._sink: EvidenceSink = sink if sink is not None else NullSink()
@@ -112,12 +126,12 @@ class PostRun:
         deadline = began + self._total
         last = self._of("objective", "assert")
         reserve = min(_RESERVE_MAX_SEC, self._total * _RESERVE_SHARE) if last else 0.0
-        timeout = min(verification_timeout_sec(), self._total - reserve)
+        room = self._total - reserve
         converging = self._of("objective", "converge") + self._of("safeguard", "converge")
         self._sink.record(Marked("post_run_begin", began))
         self._feeds.start()
         at_once = [
-            self._judging(entry, began, timeout)
+            self._judging(entry, began, min(_timeout_sec(entry), room))
             for entry in self._of("safeguard", "assert") + converging
         ]
         at_once += [
@@ -129,14 +143,26 @@ class PostRun:
             now = self._clock.monotonic()
             working |= self._start(
                 [
-                    self._judging(entry, now, min(verification_timeout_sec(), deadline - now))
+                    self._judging(entry, now, min(_timeout_sec(entry), deadline - now))
                     for entry in last
                 ]
             )
             self._collect(working, until=set(working))
         finally:
             self._cancel.set()
+            self._leave_the_rest()
             self._feeds.stop()
+
+    def _leave_the_rest(self) -> None:
+        """Record which entries were not waited for: what their threads still record is no verdict.
+
+        Nothing to do unless the phase was interrupted.
+        """
+        now = self._clock.monotonic()
+        for entry in self._entries:
+            held = entry.role == "safeguard" and entry.resolved_mode == "hold"
+            if not held and entry.name not in self.outcomes:
+                self._sink.record(Marked("not_judged", now, entry.name))
 
     def _of(self, role: str, mode: str) -> list[VerificationEntry]:
         return [e for e in self._entries if e.role == role and e.resolved_mode == mode]
@@ -158,7 +184,7 @@ class PostRun:
         soak = Soak(entry, window, settle, deadline, context)
         ends_at = min(now + settle + window, deadline)
         give_up_at = ends_at + HOLD_SAMPLE_TIMEOUT_SEC + GRACE_SEC
-        return _Job(entry, partial(self._soak, entry, soak), give_up_at, soak.observation)
+        return _Job(entry, partial(self._soak, entry, soak), give_up_at, soak.give_up)
 
     def _soak(self, entry: VerificationEntry, soak: Soak) -> HoldObservation:
         stream = self._feeds.stream(entry, OPEN_WAIT_SEC)
@@ -176,12 +202,17 @@ class PostRun:
         self, entry: VerificationEntry, start: float, timeout_sec: float
     ) -> VerificationResult:
         if timeout_sec <= 0:
-            return self._not_judged(entry, "the verification budget ran out before it was judged")
+            raise _NotJudgedError("the verification budget ran out before it was judged")
         if entry.resolved_mode == "converge" and isinstance(self._runner, Looker):
             stream = self._feeds.stream(entry, min(OPEN_WAIT_SEC, timeout_sec / 4))
             converge = Converge(
                 entry, self._runner, clock=self._clock, sink=self._sink, cancel=self._cancel
             )
+            if isinstance(stream, Stream):
+                how = Subscribed("post_run", entry.name, "watched", stream.streams)
+            else:
+                how = Subscribed("post_run", entry.name, "sampled", why=stream)
+            self._sink.record(how)
             feed = stream if isinstance(stream, Stream) else None
             return converge.run(feed, start, timeout_sec)
         began = self._clock.monotonic()
@@ -194,9 +225,12 @@ class PostRun:
         self._sink.record(Sampled(entry.name, began, ended, look.readings, look.result))
         return look.result
 
-    def _not_judged(self, entry: VerificationEntry, reason: str) -> VerificationResult:
+    def _cut_short(self, job: _Job, reason: str) -> EntryOutcome:
+        """End an entry that was not judged; a violation that was seen before stays one."""
+        if job.cut is not None:
+            return job.cut(reason)
         now = self._clock.monotonic()
-        self._sink.record(Marked("cut_short", now, entry.name, {"reason": reason}))
+        self._sink.record(Marked("cut_short", now, job.entry.name, {"reason": reason}))
         return VerificationResult.errored(reason)
 
     def _start(self, jobs: list[_Job]) -> dict[str, _Job]:
@@ -207,11 +241,21 @@ class PostRun:
         return {job.entry.name: job for job in jobs}
 
     def _work(self, job: _Job) -> None:
+        name, why_not = job.entry.name, ""
+        outcome: EntryOutcome | None = None
         try:
             outcome = job.run()
+        except _NotJudgedError as exc:
+            why_not = str(exc)
         except Exception as exc:  # noqa: BLE001 - a check that raises was not observed: an error
-            outcome = self._not_judged(job.entry, f"the check raised {exc!r}")
-        self._done.put((job.entry.name, outcome))
+            why_not = f"the check raised {exc!r}"
+        self._feeds.release(name)
+        with self._ending:
+            if name not in self._ended:
+                self._ended.add(name)
+                if outcome is None:
+                    outcome = self._cut_short(job, why_not)
+                self._done.put((name, outcome))
 
     def _collect(self, working: dict[str, _Job], *, until: set[str]) -> None:
         """Take results until none of ``until`` is at work; removes what has ended."""
@@ -230,16 +274,15 @@ class PostRun:
     def _give_up(self, working: dict[str, _Job]) -> None:
         now = self._clock.monotonic()
         for name in [name for name, job in working.items() if job.give_up_at <= now]:
-            job = working.pop(name)
-            reason = "its check did not return within its time and was given up"
-            self._sink.record(Marked("cut_short", now, name, {"reason": reason}))
-            # A violation that was seen before the check hung stays one.
-            self._record(
-                job.entry,
-                VerificationResult.errored(reason)
-                if job.seen is None
-                else replace(job.seen(now), cut_short=reason),
-            )
+            with self._ending:
+                if name in self._ended:
+                    continue  # what it came to is on its way
+                self._ended.add(name)
+                job = working.pop(name)
+                reason = "its check did not return within its time and was given up"
+                outcome = self._cut_short(job, reason)
+            self._feeds.release(name)
+            self._record(job.entry, outcome)
 
     def _record(self, entry: VerificationEntry, outcome: EntryOutcome) -> None:
         self.outcomes[entry.name] = outcome
@@ -262,6 +305,11 @@ def _window(entry: VerificationEntry) -> float:
     if entry.hold_window_sec is None:
         raise ValueError(f"the objective {entry.name!r} in hold mode has no hold_window_sec")
     return entry.hold_window_sec
+
+
+def _timeout_sec(entry: VerificationEntry) -> float:
+    """Return the bound of an entry: the usual one, or what its probes ask for."""
+    return max(verification_timeout_sec(), own_timeout_sec_of(entry.check))
 
 
 def _is_soak(entry: VerificationEntry) -> bool:

@@ -13,7 +13,7 @@ from devops_bench.evalharness.watching import Assignment, EntryWatch, WatchFacto
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.results import FenceResult
 from devops_bench.k8s.watch.types import StateInfo
-from devops_bench.results.evidence.records import CoverageMode, EvidenceSink, Subscribed
+from devops_bench.results.evidence.records import EvidenceSink, NullSink
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
@@ -60,7 +60,7 @@ class Feeds:
         entries: Converge entries and soaks.
         factory: Makes the watcher; without one everything is sampled.
         clock: Where time comes from.
-        sink: Where what is seen is recorded.
+        sink: Where what is seen is recorded; by default nowhere.
     """
 
     def __init__(
@@ -69,11 +69,10 @@ class Feeds:
         factory: WatchFactory | None,
         *,
         clock: Clock,
-        sink: EvidenceSink,
+        sink: EvidenceSink | None = None,
     ) -> None:
         self._entries = tuple(entries)
         self._clock = clock
-        self._sink = sink
         self._items: dict[str, queue.SimpleQueue[Fed]] = {
             entry.name: queue.SimpleQueue() for entry in self._entries
         }
@@ -81,10 +80,10 @@ class Feeds:
             self._entries,
             factory,
             clock=clock,
-            sink=sink,
+            sink=sink if sink is not None else NullSink(),
             name="post_run",
-            on_state=lambda name, result, state: self._items[name].put(FedState(result, state)),
-            on_gap=lambda name, gap: self._items[name].put(gap),
+            on_state=lambda name, result, state: self._feed(name, FedState(result, state)),
+            on_gap=self._feed,
         )
         self._assignment = Assignment()
         self._ready = threading.Event()
@@ -100,16 +99,22 @@ class Feeds:
     def stream(self, entry: VerificationEntry, timeout_sec: float) -> Stream | str:
         """Return what an entry is fed, or why it has to be sampled.
 
+        Whoever asks decides by the answer, and records it: streams that open later change nothing.
+
         Args:
             entry: The entry.
             timeout_sec: Seconds to wait for the streams to open at most.
         """
         if not self._clock.wait(self._ready, timeout_sec):
             return f"its streams did not open within {timeout_sec:g} s"
-        streams = self._assignment.watched.get(entry.name)
-        if streams is None:
+        streams, items = self._assignment.watched.get(entry.name), self._items.get(entry.name)
+        if streams is None or items is None:
             return self._assignment.sampled.get(entry.name, "there is no watcher")
-        return Stream(streams, self._items[entry.name])
+        return Stream(streams, items)
+
+    def release(self, name: str) -> None:
+        """Feed an entry no more, since nobody takes what it is fed; safe to call twice."""
+        self._items.pop(name, None)
 
     def fence(self, timeout_sec: float) -> FenceResult:
         """Make sure that everything up to now was judged; never raises."""
@@ -120,11 +125,10 @@ class Feeds:
         self._watch.stop(5.0)
 
     def _run(self) -> None:
-        assignment = self._watch.start(START_TIMEOUT_SEC)
-        for entry in self._entries:
-            streams = assignment.watched.get(entry.name)
-            why = assignment.sampled.get(entry.name, "")
-            mode: CoverageMode = "sampled" if streams is None else "watched"
-            self._sink.record(Subscribed("post_run", entry.name, mode, streams or (), why))
-        self._assignment = assignment
+        self._assignment = self._watch.start(START_TIMEOUT_SEC)
         self._ready.set()
+
+    def _feed(self, name: str, fed: Fed) -> None:
+        items = self._items.get(name)
+        if items is not None:
+            items.put(fed)

@@ -42,12 +42,15 @@ class ConvergeDriver(IgnoringDriver):
 
     def marked(self, record: Marked) -> None:
         """Begin and end the wait."""
-        if record.entry != self._entry.name or self._outcome is not None:
+        if record.entry != self._entry.name:
             return
-        if record.mark == "converge_begin":
-            self._began = record.at_sec
-        elif record.mark == "cut_short":
+        if record.mark == "cut_short":
+            # Also of a wait that had just ended: it was given up before that was taken in.
             self._outcome = VerificationResult.errored(reason_of(record))
+        elif self._outcome is not None:
+            return
+        elif record.mark == "converge_begin":
+            self._began = record.at_sec
         elif record.mark == "converge_end" and self._began is not None:
             self._outcome = self._conclude(record, self._began)
 
@@ -94,7 +97,7 @@ class AssertDriver(IgnoringDriver):
     def marked(self, record: Marked) -> None:
         """Note that it was given up."""
         if record.mark == "cut_short" and record.entry == self._entry.name:
-            self._outcome = self._outcome or VerificationResult.errored(reason_of(record))
+            self._outcome = VerificationResult.errored(reason_of(record))
 
     def outcome(self, end_sec: float) -> EntryOutcome | None:
         """Return what it came to."""

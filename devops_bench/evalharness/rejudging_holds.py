@@ -146,13 +146,22 @@ class SoakDriver(IgnoringDriver):
         self._window = EntryWindow(Method.of(entry, "sampled"))
         self._seen = False
         self._over = False
+        self._decided = False
         self._begin_sec: float | None = None
         self._settle_until = 0.0
 
     def subscribed(self, record: Subscribed) -> None:
-        """Note how the entry is observed; the last time before the window counts."""
-        if self._window.begun:
+        """Note how the entry is observed, as the soak decided.
+
+        Of a sampled soak older recordings also hold what a watcher came to, before or after that,
+        without an interval.
+        """
+        sampled = record.coverage == "sampled"
+        if self._window.begun or self._over or self._decided:
             return
+        if sampled and record.interval_sec is None:
+            return
+        self._decided = sampled
         method = Method.of(self._entry, record.coverage, record.interval_sec or 5.0)
         self._window = EntryWindow(method.because(record.why).watching(record.streams))
 
@@ -173,11 +182,12 @@ class SoakDriver(IgnoringDriver):
 
     def missed(self, record: Missed) -> None:
         """Take in samples that were not taken."""
-        self._window.missed(record.count)
+        if not self._over:
+            self._window.missed(record.count)
 
     def gap(self, record: GapNoted) -> None:
         """Take in a gap."""
-        if record.watch == "post_run":
+        if record.watch == "post_run" and not self._over:
             self._window.gap(record.gap)
 
     def fenced(self, record: Fenced) -> None:

@@ -84,12 +84,14 @@ class _Entry:
         rejudge: Judges its check.
         cursors: Where it is in each watcher's history.
         other: How many recorded judgements of an unchanged check come to something else now.
+        not_judged: Whether the run says that it came to nothing.
     """
 
     driver: Driver
     rejudge: Rejudge
     cursors: dict[WatchName, Cursor] = field(default_factory=dict)
     other: int = 0
+    not_judged: bool = False
 
     def judge(self, record: Judged | Sampled) -> VerificationResult:
         if isinstance(record, Judged):
@@ -128,9 +130,10 @@ class _Replay:
 
     def outcome(self, entry: VerificationEntry) -> EntryOutcome | None:
         refused = self.refused.get(entry.name)
-        if refused is None:
-            return self.working[entry.name].driver.outcome(self.end_sec)
-        return VerificationResult.errored(refused)
+        if refused is not None:
+            return VerificationResult.errored(refused)
+        one = self.working[entry.name]
+        return None if one.not_judged else one.driver.outcome(self.end_sec)
 
     def _begin(self, entry: VerificationEntry) -> None:
         recorded = self._recording.entries.get(entry.name)
@@ -211,6 +214,7 @@ class _Replay:
             self.ended = True
         for name, one in self.working.items():
             if record.entry in (None, name):
+                one.not_judged |= record.mark == "not_judged"
                 one.driver.marked(record)
 
 

@@ -115,10 +115,27 @@ class Soak:
         self._clock = context.clock
         self._window = EntryWindow(Method.of(entry, "sampled"))
         self._began = 0.0
+        # Held while something is recorded and folded, so that giving it up falls between two.
+        self._lock = threading.RLock()
+        self._sink = context.sink
 
     def observation(self, at_sec: float | None = None) -> HoldObservation:
         """Return a copy of what was seen until a moment, by default until now."""
         return self._window.observation(self._clock.monotonic() if at_sec is None else at_sec)
+
+    def give_up(self, reason: str) -> HoldObservation:
+        """End it for whoever waits no longer; what it still sees is neither recorded nor counted.
+
+        Args:
+            reason: Why; of no meaning to a window that was observed to its end.
+
+        Returns:
+            What was seen until now.
+        """
+        with self._lock:
+            self._cut_short(reason)
+            self._sink = NullSink()
+            return self.observation()
 
     def refuse(self, why: str) -> None:
         """Note that it is not observed at all."""
@@ -146,7 +163,8 @@ class Soak:
             due, missed = next_slot(due, interval_sec, self._clock.monotonic())
             if window.begun:
                 if began_at >= last_slot:
-                    window.finish(self._mark("soak_end"))
+                    with self._lock:
+                        window.finish(self._mark("soak_end"))
                     return
                 self._note_missed(missed)
             due = min(due, last_slot)
@@ -178,28 +196,30 @@ class Soak:
 
     def _fence(self, stream: Stream, fence: Callable[[float], FenceResult]) -> None:
         name = self._entry.name
-        self._window.ending(self._mark("soak_end"))
+        with self._lock:
+            self._window.ending(self._mark("soak_end"))
         left = self._deadline - self._clock.monotonic()
         result = fence(max(0.1, min(SOAK_FENCE_SEC, left)))
         while self._take(stream, 0.0):
             pass
-        now = self._clock.monotonic()
-        self._context.sink.record(Fenced("post_run", name, now, result))
-        self._window.end(now, result.end_rv(name), result.why_not(name))
+        with self._lock:
+            now = self._clock.monotonic()
+            self._sink.record(Fenced("post_run", name, now, result))
+            self._window.end(now, result.end_rv(name), result.why_not(name))
 
     def _take(self, stream: Stream, timeout_sec: float) -> bool:
         """Take in what comes next; return whether anything came."""
-        fed, name, sink = stream.take(timeout_sec), self._entry.name, self._context.sink
-        if isinstance(fed, Gap):
-            sink.record(GapNoted("post_run", name, fed))
-            self._window.gap(fed)
-        elif isinstance(fed, FedState):
-            state = fed.state
-            sink.record(Judged("post_run", name, state.rv, state.at_sec, state.origin, fed.result))
-            again = state.origin == "again"
-            self._window.state(fed.result, state.rv, state.at_sec, again=again)
-            if not self._window.begun and fed.result.success:
-                self._begin(state.at_sec)
+        fed, name = stream.take(timeout_sec), self._entry.name
+        with self._lock:
+            if isinstance(fed, Gap):
+                self._sink.record(GapNoted("post_run", name, fed))
+                self._window.gap(fed)
+            elif isinstance(fed, FedState):
+                rv, at_sec, origin = fed.state.rv, fed.state.at_sec, fed.state.origin
+                self._sink.record(Judged("post_run", name, rv, at_sec, origin, fed.result))
+                self._window.state(fed.result, rv, at_sec, again=origin == "again")
+                if not self._window.begun and fed.result.success:
+                    self._begin(at_sec)
         return fed is not None
 
     def _sample_once(self, runner: EntryRunner) -> float:
@@ -207,48 +227,45 @@ class Soak:
         began = self._clock.monotonic()
         timeout = min(HOLD_SAMPLE_TIMEOUT_SEC, self._deadline - began)
         look = look_once(runner, self._entry, timeout)
-        ended = self._clock.monotonic()
-        self._context.sink.record(
-            Sampled(self._entry.name, began, ended, look.readings, look.result)
-        )
-        self._window.sample(look.result, began, ended)
+        with self._lock:
+            ended = self._clock.monotonic()
+            self._sink.record(Sampled(self._entry.name, began, ended, look.readings, look.result))
+            self._window.sample(look.result, began, ended)
         return began
 
     def _begin(self, at_sec: float) -> None:
         self._began = at_sec
-        self._context.sink.record(Marked("soak_begin", at_sec, self._entry.name))
-        self._window.begin(at_sec)
+        with self._lock:
+            self._sink.record(Marked("soak_begin", at_sec, self._entry.name))
+            self._window.begin(at_sec)
 
     def _note_missed(self, count: int) -> None:
         if count:
-            self._context.sink.record(Missed(self._entry.name, count))
-            self._window.missed(count)
+            with self._lock:
+                self._sink.record(Missed(self._entry.name, count))
+                self._window.missed(count)
 
     def _mark(self, mark: Mark) -> float:
         now = self._clock.monotonic()
-        self._context.sink.record(Marked(mark, now, self._entry.name))
+        self._sink.record(Marked(mark, now, self._entry.name))
         return now
 
     def _observe(self, method: Method) -> EntryWindow:
         """Begin anew, observed in this way."""
         interval = method.interval_sec if method.mode == "sampled" else None
-        self._context.sink.record(
-            Subscribed(
-                "post_run",
-                self._entry.name,
-                method.mode,
-                method.streams,
-                method.why_sampled,
-                interval,
-            )
-        )
-        self._window = EntryWindow(method)
-        return self._window
+        name, streams, why = self._entry.name, method.streams, method.why_sampled
+        with self._lock:
+            self._sink.record(Subscribed("post_run", name, method.mode, streams, why, interval))
+            self._window = EntryWindow(method)
+            return self._window
 
     def _cut_short(self, reason: str) -> None:
-        now = self._clock.monotonic()
-        self._context.sink.record(Marked("cut_short", now, self._entry.name, {"reason": reason}))
-        self._window.cut_short(reason, now)
+        with self._lock:
+            if self._window.finished:
+                return
+            now = self._clock.monotonic()
+            self._sink.record(Marked("cut_short", now, self._entry.name, {"reason": reason}))
+            self._window.cut_short(reason, now)
 
     def _why_stop(self) -> str | None:
         when = "before its end" if self._window.begun else "before it had begun"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.errors import ApiError, ApiUnavailableError, ClusterError, SetupError
-from devops_bench.core.json import JsonObject
+from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.client import ApiClient
 from devops_bench.k8s.delete import CreatedObject, NotDeleted, delete_objects
 from devops_bench.k8s.discovery import Discovery
@@ -25,6 +27,7 @@ FIELD_MANAGER: Final = "devops-bench"
 _POLL_SEC: Final = 0.1
 _REQUEST_SEC: Final = 30.0
 _SERVICE_ACCOUNT_SEC: Final = 15.0
+_LAST_LOOK_SEC: Final = 5.0
 _BUSY: Final = frozenset({429, 503})
 
 # What others need comes first, what gets in their way last; the rest in its own order.
@@ -72,6 +75,7 @@ def create_objects(
     default_namespace: str,
     adopt: bool,
     record: Callable[[CreatedObject], None],
+    announce: Callable[[CreatedObject], None] | None = None,
     timeout_sec: float = 120.0,
     clock: Clock = SYSTEM_CLOCK,
 ) -> None:
@@ -87,7 +91,10 @@ def create_objects(
         default_namespace: For objects of namespaced kinds that name none.
         adopt: Whether an object that is there already is taken over: it is patched to what is
             given (server-side apply, as ``devops-bench``), and not recorded.
-        record: Called with each object as soon as the server has created it.
+        record: Called with each object as soon as the server has created it. When its answer is
+            lost (a timeout, an interrupt) the object is looked for: it is recorded if this call
+            made it, and with an empty uid if that is not known.
+        announce: Called with each object, without a uid, before the server is asked for it.
         timeout_sec: Seconds for all of it, > 0.
         clock: Where durations come from.
 
@@ -97,6 +104,7 @@ def create_objects(
     """
     deadline = clock.monotonic() + timeout_sec
     creation = _Creation(client, discovery, default_namespace, adopt, record, deadline, clock)
+    creation.announce = announce
     for body in sorted(objects, key=_rank):
         creation.create(body)
     creation.await_definitions()
@@ -122,6 +130,9 @@ class _Creation:
         self._record = record
         self._deadline = deadline
         self._clock = clock
+        # Whole seconds, as the server counts them.
+        self._began = clock.now().replace(microsecond=0)
+        self.announce: Callable[[CreatedObject], None] | None = None
         self._definitions: list[tuple[str, JsonObject]] = []
         self._ready_namespaces: set[str] = set()
 
@@ -139,8 +150,7 @@ class _Creation:
             self._await_service_account(namespace)
             self._ready_namespaces.add(namespace)
         try:
-            collection = resource.path(namespace or None)
-            created = self._post(collection, body)
+            self._create(resource, kind, namespace, body)
         except ApiError as exc:
             if exc.status == 409 and exc.reason == "AlreadyExists":
                 path = resource.path(namespace or None, obj.name)
@@ -153,13 +163,53 @@ class _Creation:
             raise SetupError(f"whether {shown} was created is not known: {exc}") from exc
         except ValueError as exc:
             raise SetupError(f"{shown} was not created: {exc}") from exc
-        made = KubeObject(created)
-        path = resource.path(namespace or None, made.name)
-        self._record(
-            CreatedObject(resource.api_version, kind, path, namespace, made.name, made.uid)
-        )
         if kind == "CustomResourceDefinition":
-            self._definitions.append((path, body))
+            self._definitions.append((resource.path(None, obj.name), body))
+
+    def _create(self, resource: ApiResource, kind: str, namespace: str, body: JsonObject) -> None:
+        """Create the object and record it, also when the answer is lost."""
+
+        def identified(obj: KubeObject) -> CreatedObject:
+            path = resource.path(namespace or None, obj.name)
+            return CreatedObject(resource.api_version, kind, path, namespace, obj.name, obj.uid)
+
+        collection = resource.path(namespace or None)
+        named = KubeObject(body)
+        planned = replace(identified(named), uid="") if named.name else None
+        if planned is not None and self.announce is not None:
+            self.announce(planned)
+        recorded = False
+        try:
+            created = self._post(collection, body)
+            self._record(identified(KubeObject(created)))
+            recorded = True
+        except SetupError:  # the server asked for patience until the time ran out
+            raise
+        except ApiError as exc:
+            # Below 500 it made nothing; 504 and its like say that it does not know.
+            if planned is not None and exc.status >= 500:
+                self._settle(planned)
+            raise
+        except BaseException:
+            if planned is not None and not recorded:
+                self._settle(planned)
+            raise
+
+    def _settle(self, planned: CreatedObject) -> None:
+        """Find out whether an object whose creation was not answered is there and ours."""
+        try:
+            found = KubeObject(
+                self._client.request("GET", planned.path, timeout_sec=_LAST_LOOK_SEC)
+            )
+        except ApiError as exc:
+            if exc.status != 404:
+                self._record(planned)
+            return
+        except ApiUnavailableError:
+            self._record(planned)
+            return
+        ours = _is_made_by(FIELD_MANAGER, found) and _created_since(self._began, found)
+        self._record(replace(planned, uid=found.uid) if ours else planned)
 
     def await_definitions(self) -> None:
         """Wait until every CRD that was created since the last call is served."""
@@ -266,6 +316,23 @@ class _Creation:
 
     def _request_sec(self) -> float:
         return min(_REQUEST_SEC, self._deadline - self._clock.monotonic())
+
+
+def _is_made_by(manager: str, obj: KubeObject) -> bool:
+    fields = obj.metadata.get("managedFields")
+    managers = [one.get("manager") for one in _maps(fields)]
+    return manager in managers
+
+
+def _created_since(moment: dt.datetime, obj: KubeObject) -> bool:
+    try:
+        return dt.datetime.fromisoformat(str(obj.metadata.get("creationTimestamp"))) >= moment
+    except (ValueError, TypeError):
+        return False
+
+
+def _maps(value: JsonValue) -> list[JsonObject]:
+    return [item for item in (value if isinstance(value, list) else []) if isinstance(item, dict)]
 
 
 def _kind(obj: KubeObject) -> str:

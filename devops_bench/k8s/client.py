@@ -42,6 +42,7 @@ def connect(
     context: str | None = None,
     *,
     timeout_sec: float = 10.0,
+    shown_as: str = "",
 ) -> ApiClient:
     """Connect to a cluster and make sure that it answers and accepts the credentials.
 
@@ -49,6 +50,7 @@ def connect(
         kubeconfig: The file; ``None`` for the files of ``$KUBECONFIG``, else ``~/.kube/config``.
         context: A context's name; ``None`` for the current context.
         timeout_sec: Seconds that the server may take to answer, > 0.
+        shown_as: What messages call the file, when it is a copy of the user's.
 
     Returns:
         A client that has been answered once.
@@ -61,7 +63,7 @@ def connect(
     """
 
     def load() -> ConnectionConfig:
-        return load_connection(kubeconfig, context)
+        return load_connection(kubeconfig, context, shown_as=shown_as)
 
     client = ApiClient(load(), renew=load)
     try:

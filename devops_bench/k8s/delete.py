@@ -28,7 +28,8 @@ class CreatedObject:
         path: The quoted path of its URL.
         namespace: Its namespace, empty for a cluster-scoped object.
         name: Its name.
-        uid: What tells it from a later object of the same name.
+        uid: What tells it from a later object of the same name; empty when it is not known
+            whether this run created the one that is there.
     """
 
     api_version: str
@@ -66,7 +67,8 @@ def delete_objects(
 ) -> list[NotDeleted]:
     """Delete exactly what was created: by uid, the newest first, namespaces last.
 
-    An object that is gone, or whose name another object has now, is left as it is.
+    An object that is gone, or whose name another object has now, is left as it is; so is one
+    without a uid, which may be somebody else's.
 
     Args:
         client: The connection.
@@ -121,7 +123,7 @@ class _Deletion:
             return False if exc.status == 404 else None
         except ApiUnavailableError:
             return None
-        return KubeObject(found).uid == obj.uid
+        return not obj.uid or KubeObject(found).uid == obj.uid
 
     def _request_sec(self) -> float:
         # Past the deadline each object still gets one short look.
@@ -130,6 +132,8 @@ class _Deletion:
 
     def _ask(self, obj: CreatedObject) -> str:
         """Return why the deletion was refused, empty when it was not."""
+        if not obj.uid:
+            return "its creation was not answered: it may be of this run, or somebody else's"
         options: JsonObject = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",

@@ -13,7 +13,7 @@ import ssl
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
@@ -61,10 +61,11 @@ class _Selected:
     context: JsonObject
     cluster: JsonObject
     user: JsonObject
+    shown_as: str = ""
 
     @property
     def source(self) -> str:
-        shown = ", ".join(str(file) for file in self.files)
+        shown = self.shown_as or ", ".join(str(file) for file in self.files)
         return f"context {self.context_name!r} of {shown}"
 
 
@@ -83,12 +84,15 @@ class _Loaded:
     refresh_api_key_hook: Callable[[_Loaded], None] | None = None
 
 
-def load_connection(kubeconfig: Path | None = None, context: str | None = None) -> ConnectionConfig:
+def load_connection(
+    kubeconfig: Path | None = None, context: str | None = None, *, shown_as: str = ""
+) -> ConnectionConfig:
     """Read how to connect.
 
     Args:
         kubeconfig: The file; ``None`` for the files of ``$KUBECONFIG``, else ``~/.kube/config``.
         context: A context's name; ``None`` for the current context.
+        shown_as: What messages call the file, when it is a copy of the user's.
 
     Returns:
         The configuration of a connection. Nothing was connected to yet, but an exec plug-in was
@@ -99,7 +103,7 @@ def load_connection(kubeconfig: Path | None = None, context: str | None = None) 
             the message names the file and the contexts that exist.
         ClusterError: An exec plug-in gave no credentials.
     """
-    selected = _select(kubeconfig, context)
+    selected = replace(_select(kubeconfig, context), shown_as=shown_as)
     from kubernetes.config import load_kube_config
     from kubernetes.config.config_exception import ConfigException
 
@@ -154,6 +158,18 @@ def minimal_kubeconfig(path: Path | None = None, context: str | None = None) -> 
         "current-context": name,
     }
     return str(yaml.safe_dump(config, sort_keys=False, allow_unicode=True))
+
+
+def kubeconfig_files(kubeconfig: Path | None = None) -> tuple[Path, ...]:
+    """Return the files that a kubeconfig is read from, those that exist.
+
+    Args:
+        kubeconfig: As for :func:`load_connection`.
+
+    Raises:
+        InvalidInputError: None of them exists.
+    """
+    return _existing_files(kubeconfig)
 
 
 def _select(kubeconfig: Path | None, context: str | None) -> _Selected:

@@ -13,6 +13,7 @@ import yaml
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.escalation import escalations
 from devops_bench.k8s.rbac import Grant, PolicyRule
+from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings, did_you_mean
 from devops_bench.tasks.model import Access
 from devops_bench.tasks.yaml import DocPath
@@ -84,7 +85,8 @@ def _of_preset(preset: str, namespaces: tuple[str, ...], findings: Findings) -> 
     cluster, inside = presets()[preset]
     for rule in inside.rules:
         for why in escalations(rule, namespaces):
-            findings.add(path, f"the preset {preset} escalates here: {why}", _HINT)
+            message = f"the preset {preset} escalates here: {why}"
+            findings.add(path, message, _HINT, rule=rule_ids.ACCESS_ESCALATES)
     return [cluster, Grant(inside.rules, namespaces)]
 
 
@@ -115,7 +117,8 @@ def _own_rule(
             findings.add((*path, field), f"a rule needs {field}", "list at least one")
     reasons = list(dict.fromkeys(escalations(rule, where)))
     if reasons:
-        findings.add(path, f"this rule escalates: {'; '.join(reasons)}", _HINT)
+        message = f"this rule escalates: {'; '.join(reasons)}"
+        findings.add(path, message, _HINT, rule=rule_ids.ACCESS_ESCALATES)
     return Grant((rule,), where)
 
 

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
 
 from devops_bench.core.diagnostics import Level
+from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.core.paths import resolve_below
+from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import EntryError
 from devops_bench.tasks.yaml import DocPath, format_path
+from devops_bench.verification.problems import ProblemKind
 from devops_bench.verification.spec import (
     EntryProblem,
     VerificationEntry,
     parse_entries_located,
 )
+from devops_bench.verify_protocol.runner import DEFAULT_TIMEOUT_SEC
+from devops_bench.verify_protocol.task import SCRIPT_NAME
 
 Mode: TypeAlias = Literal["lint", "run"]
+
+
+_RULES_BY_KIND: Final[Mapping[ProblemKind, str]] = {
+    "unknown_type": rule_ids.UNKNOWN_CHECK_TYPE,
+    "unknown_field": rule_ids.UNKNOWN_FIELD,
+    "repeated_name": rule_ids.REPEATED_NAME,
+    "path_form": rule_ids.PATH_FORM,
+    "pattern_form": rule_ids.PATTERN_FORM,
+    "selector_form": rule_ids.SELECTOR_FORM,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +45,16 @@ class EntryRules:
     Attributes:
         mode: ``lint`` warns of what a later version or a plug-in may know; ``run`` refuses it.
         allow_invalid: Entries that do not parse are kept as errors of the report.
-        total_budget_sec: Seconds that a soak must fit in.
+        total_budget_sec: Seconds that a soak, and a script, must fit in.
+        folder: The spec's folder, which the paths of checks must not leave.
+        open_paths: Values with an unset variable: such a path is not looked for.
     """
 
     mode: Mode
     allow_invalid: bool
     total_budget_sec: float
+    folder: Path
+    open_paths: Collection[DocPath] = frozenset()
 
 
 def read_entries(
@@ -46,16 +68,19 @@ def read_entries(
         findings: Gets what is wrong.
         rules: How entries are taken.
     """
+    for index, item in enumerate(raw if isinstance(raw, list) else []):
+        if isinstance(item, dict):
+            _resolve_task_dirs(item.get("check"), (*root, index, "check"), findings, rules)
     entries, problems = parse_entries_located(raw)
     for problem in problems:
         _add(problem, (*root, *problem.loc), findings, rules)
-    places: dict[str, int] = {}
+    unread = {problem.index for problem in problems if problem.kind != "other_cluster"}
     for index, item in enumerate(raw if isinstance(raw, list) else []):
         if isinstance(item, dict):
-            places.setdefault(str(item.get("name")), index)
             _look_at(item.get("check"), (*root, index, "check"), findings)
-    for entry in entries:
-        _fits_budget(entry, (*root, places.get(entry.name, 0)), findings, rules)
+            if not (rules.allow_invalid and index in unread):  # such an entry is never judged
+                _fits_budget(item, (*root, index), findings, rules)
+                _is_of_this_cluster(item.get("check"), (*root, index, "check"), findings, rules)
     return entries, _entry_errors(problems) if rules.allow_invalid else ()
 
 
@@ -63,6 +88,8 @@ def read_checks(
     raw: Sequence[JsonValue], root: DocPath, findings: Findings, rules: EntryRules
 ) -> tuple[VerificationEntry, ...]:
     """Return ``setup.ready``: each check as an objective in converge mode, named by its place."""
+    for index, check in enumerate(raw):
+        _resolve_task_dirs(check, (*root, index), findings, rules)
     wrapped: list[JsonValue] = [
         {"name": f"ready[{index}]", "role": "objective", "mode": "converge", "check": check}
         for index, check in enumerate(raw)
@@ -73,6 +100,7 @@ def read_checks(
         _add(problem, (*root, *problem.loc[:1], *problem.loc[2:]), findings, strict)
     for index, check in enumerate(raw):
         _look_at(check, (*root, index), findings)
+        _is_of_this_cluster(check, (*root, index), findings, rules)
     return entries
 
 
@@ -89,7 +117,13 @@ def _add(problem: EntryProblem, path: DocPath, findings: Findings, rules: EntryR
     is_field = len(problem.loc) > 1 and isinstance(field, str)
     if is_field and message.startswith(("is ", "should ", "belongs ")):
         message = f"{field} {message}"
-    findings.add(path, message, problem.hint, level, key=message.startswith("unknown field"))
+    rule = _rule_of(problem)
+    findings.add(path, message, problem.hint, level, key=rule == rule_ids.UNKNOWN_FIELD, rule=rule)
+
+
+def _rule_of(problem: EntryProblem) -> str:
+    """Return the stable id of what ``problem`` is."""
+    return _RULES_BY_KIND.get(problem.kind, rule_ids.ENTRY_FIELD)
 
 
 def _entry_errors(problems: Sequence[EntryProblem]) -> tuple[EntryError, ...]:
@@ -104,20 +138,78 @@ def _entry_errors(problems: Sequence[EntryProblem]) -> tuple[EntryError, ...]:
     return tuple(EntryError(name, "; ".join(texts)) for name, texts in reasons.values())
 
 
-def _fits_budget(
-    entry: VerificationEntry, path: DocPath, findings: Findings, rules: EntryRules
-) -> None:
-    """A soak that cannot end within the budget could only ever be an error."""
-    if entry.resolved_mode != "hold" or entry.hold_window_sec is None:
+def _fits_budget(entry: JsonObject, path: DocPath, findings: Findings, rules: EntryRules) -> None:
+    """What cannot end within the budget could only ever be an error.
+
+    Judged on what the file has, so that it is said also of an entry with other faults.
+    """
+    nodes = [node for node, _ in _nodes(entry.get("check"), path)]
+    scripts = [node for node in nodes if node.get("type") == "verify_script"]
+    seconds = sum(_seconds(script.get("timeout_sec", DEFAULT_TIMEOUT_SEC)) for script in scripts)
+    if seconds > rules.total_budget_sec:
+        findings.add(
+            (*path, "check"),
+            f"its verify_script may take {seconds:g} s, more than the {rules.total_budget_sec:g} s "
+            "that everything after the turn may take",
+            "shorten its timeout_sec, or raise verification_budget_sec",
+            rule=rule_ids.WINDOW_OVER_BUDGET,
+        )
+    if entry.get("mode") != "hold" or entry.get("role") == "safeguard":
         return
-    needed = entry.hold_settle_sec + entry.hold_window_sec
+    needed = _seconds(entry.get("hold_settle_sec")) + _seconds(entry.get("hold_window_sec"))
     if needed > rules.total_budget_sec:
         findings.add(
             (*path, "hold_window_sec"),
             f"settle and window take {needed:g} s, more than the {rules.total_budget_sec:g} s "
             "that everything after the turn may take",
             "shorten it, or raise verification_budget_sec",
+            rule=rule_ids.WINDOW_OVER_BUDGET,
         )
+
+
+def _seconds(value: JsonValue) -> float:
+    """Return a duration as the model reads it; one that it refuses counts as none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return 0.0
+    try:
+        seconds = float(value)
+    except (ValueError, OverflowError):
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
+
+
+def _is_of_this_cluster(
+    check: JsonValue, path: DocPath, findings: Findings, rules: EntryRules
+) -> None:
+    """Refuse, in a run, a check on another cluster, also in a check with other faults."""
+    for node, place in _nodes(check, path) if rules.mode == "run" else ():
+        for field in ("kubeconfig", "context"):
+            value = node.get(field)
+            if isinstance(value, str):
+                message = f"the check names another cluster ({field}: {value[:80]})"
+                hint = "a run judges only the cluster that it prepared"
+                findings.add((*place, field), message, hint, rule=rule_ids.ENTRY_FIELD)
+
+
+def _resolve_task_dirs(
+    check: JsonValue, path: DocPath, findings: Findings, rules: EntryRules
+) -> None:
+    """Replace the task folders of scripts by their real paths, below the spec's folder."""
+    for node, place in _nodes(check, path):
+        name, at = node.get("task_dir"), (*place, "task_dir")
+        if node.get("type") != "verify_script" or not isinstance(name, str) or not name:
+            continue
+        if at in rules.open_paths:
+            continue
+        try:
+            folder = resolve_below(rules.folder, name)
+        except InvalidInputError as exc:
+            findings.add(at, str(exc), "name a folder below the spec's", rule=rule_ids.ENTRY_FIELD)
+            continue
+        if not (folder / SCRIPT_NAME).is_file():
+            message = f"there is no {name}/{SCRIPT_NAME}"
+            findings.add(at, message, "name a task's folder", rule=rule_ids.ENTRY_FIELD)
+        node["task_dir"] = str(folder)
 
 
 def _look_at(check: JsonValue, path: DocPath, findings: Findings) -> None:
@@ -131,6 +223,7 @@ def _look_at(check: JsonValue, path: DocPath, findings: Findings) -> None:
                 "select the object with resource_name, or leave name out",
                 Level.WARNING,
                 key=True,
+                rule=rule_ids.NAME_SELECTS_NOTHING,
             )
 
 

@@ -48,7 +48,7 @@ def find_tasks(path: Path) -> FoundTasks:
         if not path.is_dir():
             return FoundTasks((path,))
         candidates = sorted(_yaml_files(path))
-        files = tuple(file for file in candidates if _is_task(file))
+        files = tuple(file for file in candidates if is_task(file))
     except (OSError, ValueError) as exc:  # ValueError: a NUL in the path
         where = exc.filename if isinstance(exc, OSError) and exc.filename else path
         reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else exc
@@ -82,8 +82,12 @@ def _yaml_files(folder: Path) -> Iterator[Path]:
                 yield file
 
 
-def _is_task(file: Path) -> bool:
-    """Return whether ``file`` is a task; a broken one is, so that it is not passed over."""
+def is_task(file: Path) -> bool:
+    """Return whether ``file`` is a task; a broken one is, so that it is not passed over.
+
+    Raises:
+        OSError: It cannot be read.
+    """
     if file.name == _TASK_FILE:
         return True
     with file.open("rb") as stream:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devops_bench.core.diagnostics import Diagnostic, Level
+from devops_bench.tasks import rule_ids
 from devops_bench.tasks.yaml import DocPath, Document, format_path
 
 
@@ -36,18 +37,19 @@ class Findings:
         level: Level = Level.ERROR,
         *,
         key: bool = False,
+        rule: str = rule_ids.TASK_FIELD,
     ) -> None:
         """Add a finding on the value at ``path``, placed at its key if ``key``.
 
-        Dropped when the value is an unset variable, or when the same place already has an error:
-        that one is the cause.
+        ``rule`` is its stable id. Dropped when the value is an unset variable, or when the same
+        value already has an error: that one is the cause.
         """
         if any(tuple(path[:end]) in self.opaque_paths for end in range(1, len(path) + 1)):
             return
         place = self.document.place(path, key=key)
         where = (place.line, place.column, format_path(path))
-        if where not in self._faulty:
-            self.extend([Diagnostic(message, hint, self.file, *where, level)])
+        if not path or where not in self._faulty:  # of the whole file there is much to say
+            self.extend([Diagnostic(message, hint, self.file, *where, level, rule)])
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Add findings that have their place already."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 from devops_bench.core.diagnostics import Diagnostic, Level
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.tasks import rule_ids
 from devops_bench.tasks.access import read_access
 from devops_bench.tasks.entries import EntryRules, Mode, read_checks, read_entries
 from devops_bench.tasks.find import find_tasks
@@ -48,6 +50,27 @@ class LoadOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadedParts:
+    """What could be read of a file, whether or not there are errors in it: what lint looks at.
+
+    Attributes:
+        document: The file, with the places of its values.
+        raw: Its keys that have an effect, variables replaced.
+        task: Everything that could be read; of no use to a run unless it is the result's task.
+        entries_path: Where the list of entries stands.
+        open_paths: Values in which an unset variable still stands.
+        declared: The names under ``variables:``.
+    """
+
+    document: Document
+    raw: JsonObject
+    task: Task
+    entries_path: DocPath
+    open_paths: frozenset[DocPath]
+    declared: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class LoadResult:
     """What came of one file.
 
@@ -57,6 +80,7 @@ class LoadResult:
         text: The file's text, for showing the lines of the diagnostics.
         task_id: The id and its place, also of a task with errors.
         used_variables: Every variable that the task refers to.
+        parts: What could be read, also of a task with errors; ``None`` when it is no mapping.
     """
 
     task: Task | None
@@ -64,6 +88,7 @@ class LoadResult:
     text: str = ""
     task_id: tuple[str, Diagnostic] | None = None
     used_variables: frozenset[str] = frozenset()
+    parts: LoadedParts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +207,14 @@ def load_text(text: str, path: Path, options: LoadOptions) -> LoadResult:
         text=text,
         task_id=_placed_id(raw, document, path),
         used_variables=frozenset(replaced.used),
+        parts=LoadedParts(
+            document=document,
+            raw=raw,
+            task=replace(task, variables=variables),
+            entries_path=_entries_path(raw),
+            open_paths=frozenset(replaced.open_paths),
+            declared=frozenset(defaults),
+        ),
     )
 
 
@@ -192,7 +225,7 @@ def _replaced(
     rest: JsonValue = {key: value for key, value in raw.items() if key != "variables"}
     result = replace_variables(rest, variables, allow_unset=options.mode == "lint")
     for fault in result.faults:
-        findings.add(fault.path, fault.message, fault.hint)
+        findings.add(fault.path, fault.message, fault.hint, rule=rule_ids.VARIABLE_FORM)
     findings.opaque_paths = result.opaque_paths
     if "variables" in raw and isinstance(result.value, dict):
         result.value["variables"] = raw["variables"]
@@ -209,13 +242,15 @@ def _read(
         place = ("prompt",) if "prompt" in raw else ()
         findings.add(place, "the prompt is missing or blank", "say what the agent is to do")
     timeout, budget = _seconds(raw.get("timeout_sec")), _seconds(raw.get("verification_budget_sec"))
+    folder = path.resolve().parent
     rules = EntryRules(
         mode=options.mode,
         allow_invalid=options.allow_invalid_entries,
-        total_budget_sec=options.total_budget_sec if budget is None else budget,
+        total_budget_sec=_total_budget_sec(raw, budget, options),
+        folder=folder,
+        open_paths=replaced.open_paths,
     )
-    folder = path.resolve().parent
-    root: DocPath = next(((key,) for key in ENTRY_KEYS if raw.get(key) is not None), ("",))
+    root = _entries_path(raw)
     listed = raw.get(str(root[0]))
     entries, errors = read_entries(listed, root, findings, rules) if listed else ((), ())
     setup = _setup(raw.get("setup"), folder, findings, rules, replaced)
@@ -234,6 +269,10 @@ def _read(
         entry_errors=errors,
         access=read_access(raw.get("access"), setup.objects, findings, replaced.open_paths),
     )
+
+
+def _entries_path(raw: JsonObject) -> DocPath:
+    return next(((key,) for key in ENTRY_KEYS if raw.get(key) is not None), ("",))
 
 
 def _setup(
@@ -261,7 +300,9 @@ def _placed_id(raw: JsonObject, document: Document, path: Path) -> tuple[str, Di
         return None
     place = document.place((key,))
     message = f"the id {str(value)!r} is already taken"
-    return str(value), Diagnostic(message, "", path, place.line, place.column, key)
+    return str(value), Diagnostic(
+        message, "", path, place.line, place.column, key, rule=rule_ids.REPEATED_ID
+    )
 
 
 def _repeated_ids(results: Iterable[LoadResult]) -> list[Diagnostic]:
@@ -276,6 +317,13 @@ def _repeated_ids(results: Iterable[LoadResult]) -> list[Diagnostic]:
             repeated.append(replace(place, hint=hint))
         first.setdefault(name, place)
     return repeated
+
+
+def _total_budget_sec(raw: JsonObject, budget: float | None, options: LoadOptions) -> float:
+    """Return what a soak must fit in: anything, while the task's own budget cannot be read."""
+    if raw.get("verification_budget_sec") is None:
+        return options.total_budget_sec
+    return budget if budget is not None and budget > 0 else math.inf
 
 
 def _text(value: JsonValue) -> str:

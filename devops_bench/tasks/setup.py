@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.core.paths import resolve_below
 from devops_bench.k8s.manifests import read_manifests
+from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
 from devops_bench.tasks.model import Controls, Oracle
 from devops_bench.tasks.yaml import DocPath, decode
@@ -44,7 +46,7 @@ def read_manifest_files(
         try:
             objects += read_manifests(text, file)
         except InvalidInputError as exc:
-            findings.extend(exc.diagnostics)
+            findings.extend(replace(found, rule=rule_ids.SETUP_OBJECT) for found in exc.diagnostics)
         files.append(file)
     return tuple(files), tuple(objects)
 
@@ -58,7 +60,8 @@ def read_objects(raw: JsonValue, findings: Findings) -> tuple[JsonObject, ...]:
         path: DocPath = ("setup", "objects", index)
         if isinstance(item.get("items"), list) and str(item.get("kind")).endswith("List"):
             hint = "write its items here one by one, or put it into a file under setup.manifests"
-            findings.add((*path, "kind"), f"a {item['kind']} is not an object", hint)
+            message = f"a {item['kind']} is not an object"
+            findings.add((*path, "kind"), message, hint, rule=rule_ids.SETUP_OBJECT)
             continue
         for key in ("apiVersion", "kind"):
             _require_text(item.get(key), (*path, key), f"an object needs {key}", findings)
@@ -96,11 +99,13 @@ def _file_below(folder: Path, name: str, path: DocPath, findings: Findings) -> P
     try:
         file = resolve_below(folder, name)
     except InvalidInputError as exc:
-        findings.add(path, str(exc), "name a file below the spec's folder, relative to it")
+        hint = "name a file below the spec's folder, relative to it"
+        findings.add(path, str(exc), hint, rule=rule_ids.SETUP_FILE)
         return None
     if not file.is_file():
         what = "is not a regular file" if file.exists() else "does not exist"
-        findings.add(path, f"{name!r} {what}", f"it is looked for in {folder}")
+        hint = f"it is looked for in {folder}"
+        findings.add(path, f"{name!r} {what}", hint, rule=rule_ids.SETUP_FILE)
         return None
     return file
 
@@ -110,13 +115,14 @@ def _text_of(file: Path, name: str, path: DocPath, findings: Findings) -> str | 
         with file.open("rb") as stream:
             data = stream.read(MAX_MANIFEST_BYTES + 1)
     except OSError as exc:
-        findings.add(path, f"{name!r} cannot be read: {exc.strerror or exc}")
+        message = f"{name!r} cannot be read: {exc.strerror or exc}"
+        findings.add(path, message, rule=rule_ids.SETUP_FILE)
         return None
     text, diagnostics = decode(data, file, limit=MAX_MANIFEST_BYTES)
-    findings.extend(diagnostics)
+    findings.extend(replace(found, rule=rule_ids.SETUP_FILE) for found in diagnostics)
     return None if diagnostics else text
 
 
 def _require_text(value: JsonValue, path: DocPath, message: str, findings: Findings) -> None:
     if not isinstance(value, str) or not value.strip():
-        findings.add(path, message, "write it as non-empty text")
+        findings.add(path, message, "write it as non-empty text", rule=rule_ids.SETUP_OBJECT)

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings, did_you_mean
 from devops_bench.tasks.schema import (
     ENTRY_KEYS,
@@ -50,7 +51,8 @@ def used_part(raw: JsonObject, findings: Findings) -> JsonObject:
     unused = [key for key in raw if key in UNUSED_KEYS]
     if unused:
         message = f"not used here: {', '.join(unused)}"
-        findings.add((unused[0],), message, "they load and have no effect", Level.NOTICE, key=True)
+        hint = "they load and have no effect"
+        findings.add((unused[0],), message, hint, Level.NOTICE, key=True, rule=rule_ids.UNUSED_KEY)
     return {key: value for key, value in raw.items() if key not in UNUSED_KEYS}
 
 
@@ -84,7 +86,7 @@ def default_variables(raw: JsonValue, findings: Findings) -> dict[str, str]:
         if not is_variable_name(name):
             message = f"{name!r} cannot be the name of a variable"
             hint = "letters, digits and _, not a digit first"
-            findings.add(("variables", name), message, hint, key=True)
+            findings.add(("variables", name), message, hint, key=True, rule=rule_ids.VARIABLE_FORM)
             continue
         if isinstance(value, bool):
             defaults[name] = str(value).lower()
@@ -92,7 +94,9 @@ def default_variables(raw: JsonValue, findings: Findings) -> dict[str, str]:
             defaults[name] = str(value)
         if "{{" in defaults.get(name, ""):
             message = "a default cannot refer to a variable, it is taken as it is"
-            findings.add(("variables", name), message, "write the value out")
+            findings.add(
+                ("variables", name), message, "write the value out", rule=rule_ids.VARIABLE_FORM
+            )
     return defaults
 
 
@@ -104,7 +108,8 @@ def _add(error: ErrorDetails, findings: Findings) -> None:
         keys = tuple(part for part in path[:-1] if isinstance(part, str))
         model = _PARTS.get(keys, TaskFile)
         hint = did_you_mean(str(path[-1]), model.model_fields)
-        findings.add(path, f"unknown key {str(path[-1])!r}", hint, key=True)
+        message = f"unknown key {str(path[-1])!r}"
+        findings.add(path, message, hint, key=True, rule=rule_ids.UNKNOWN_FIELD)
     elif kind == "missing":
         findings.add(path[:-1], f"{path[-1]} is missing")
     elif kind in _EXPECTED:

@@ -19,6 +19,7 @@ from yaml._yaml import CParser
 
 from devops_bench.core.diagnostics import Diagnostic
 from devops_bench.core.json import JsonValue
+from devops_bench.tasks import rule_ids
 from devops_bench.tasks.scalars import ScalarFault, quoted, read_plain
 
 if TYPE_CHECKING:
@@ -126,14 +127,15 @@ def decode(
     """
     if len(data) > limit:
         message = f"the file is larger than {limit} bytes"
-        return "", [Diagnostic(message, "move what is long into files of its own", file)]
+        hint = "move what is long into files of its own"
+        return "", [Diagnostic(message, hint, file, rule=rule_ids.NOT_YAML)]
     try:
         return data.decode("utf-8").removeprefix("\ufeff"), []
     except UnicodeDecodeError as exc:
         before = data[: exc.start].decode("utf-8").removeprefix("\ufeff")
         place = _place_at(before, len(before))
         message = f"byte 0x{data[exc.start]:02x} is not UTF-8"
-        return "", [Diagnostic(message, "save the file as UTF-8", file, place.line, place.column)]
+        return "", [_unreadable(message, "save the file as UTF-8", file, place)]
 
 
 def parse(text: str, file: Path | None = None) -> tuple[Document | None, list[Diagnostic]]:
@@ -152,20 +154,20 @@ def parse(text: str, file: Path | None = None) -> tuple[Document | None, list[Di
         place = _place_at(text, match.start())
         message = f"the character U+{ord(match[0]):04X} is not allowed in YAML"
         hint = f'remove it, or write "\\u{ord(match[0]):04X}" in double quotes'
-        return None, [Diagnostic(message, hint, file, place.line, place.column)]
+        return None, [_unreadable(message, hint, file, place)]
     composer = _Composer(text)
     try:
         root = composer.get_node() if composer.check_node() else None
         more = composer.get_node() if root is not None and composer.check_node() else None
     except _BoundError as exc:
         place = _place(exc.mark)
-        return None, [Diagnostic(exc.message, exc.hint, file, place.line, place.column)]
+        return None, [_unreadable(exc.message, exc.hint, file, place)]
     except YAMLError as exc:
         return None, [_syntax_error(exc, file)]
     finally:
         composer.dispose()
     if root is None:
-        return None, [Diagnostic("the file holds no YAML document", "", file, 1, 1)]
+        return None, [_unreadable("the file holds no YAML document", "", file, Place(1, 1))]
     builder = _Builder(file)
     document = Document(builder.build(root), root)
     if more is not None:
@@ -237,12 +239,14 @@ class _Builder:
         self._values = 0
         self._exploded = False
 
-    def fault(self, mark: Mark, message: str, hint: str = "") -> None:
+    def fault(
+        self, mark: Mark, message: str, hint: str = "", rule: str = rule_ids.NOT_YAML
+    ) -> None:
         """Add an error at ``mark``."""
         place = _place(mark)
         path = format_path(self._path)
         self.diagnostics.append(
-            Diagnostic(message, hint, self._file, place.line, place.column, path)
+            Diagnostic(message, hint, self._file, place.line, place.column, path, rule=rule)
         )
 
     def build(self, node: Node) -> JsonValue:
@@ -291,7 +295,7 @@ class _Builder:
             self._path.append(key)
             if key in result:
                 message = f"the key {key!r} is there twice (first on line {lines[key]})"
-                self.fault(key_node.start_mark, message, "keep one of them")
+                self.fault(key_node.start_mark, message, "keep one of them", rule_ids.DUPLICATE_KEY)
             else:
                 lines[key] = key_node.start_mark.line + 1
                 result[key] = self.build(value_node)
@@ -319,7 +323,7 @@ class _Builder:
             return text
         value = read_plain(text)
         if isinstance(value, ScalarFault):
-            self.fault(node.start_mark, value.message, value.hint)
+            self.fault(node.start_mark, value.message, value.hint, rule_ids.AMBIGUOUS_SCALAR)
             return text
         return value
 
@@ -344,7 +348,7 @@ def _children(node: Node) -> dict[str | int, tuple[Node | None, Node]]:
 
 def _syntax_error(exc: YAMLError, file: Path | None) -> Diagnostic:
     if not isinstance(exc, MarkedYAMLError):
-        return Diagnostic(f"this is not YAML: {exc}", "", file)
+        return _unreadable(f"this is not YAML: {exc}", "", file, Place())
     mark = exc.problem_mark or exc.context_mark
     place = _place(mark) if mark is not None else Place()
     parts = [part for part in (exc.problem, exc.context) if part]
@@ -352,7 +356,11 @@ def _syntax_error(exc: YAMLError, file: Path | None) -> Diagnostic:
     hint = ""
     if exc.context_mark is not None and exc.context_mark.line + 1 != place.line:
         hint = f"what is read here began on line {exc.context_mark.line + 1}"
-    return Diagnostic(message, hint, file, place.line, place.column)
+    return _unreadable(message, hint, file, place)
+
+
+def _unreadable(message: str, hint: str, file: Path | None, place: Place) -> Diagnostic:
+    return Diagnostic(message, hint, file, place.line, place.column, rule=rule_ids.NOT_YAML)
 
 
 def _place(mark: Mark) -> Place:

@@ -14,6 +14,7 @@ from devops_bench.core.registry import Registry
 from devops_bench.k8s.view import ResourceQuery, View
 from devops_bench.verification.problems import Problem, ProblemsError
 from devops_bench.verification.result import VerificationResult
+from devops_bench.verification.words import Label
 
 VERIFIERS: Registry[type[BaseModel]] = Registry(
     "check type", entry_point_group="devops_bench.verifiers"
@@ -62,7 +63,7 @@ class CheckNode(RuledModel):
     """
 
     type: str
-    name: str | None = None
+    name: Label | None = None
     kubeconfig: str | None = None
     context: str | None = None
 
@@ -103,7 +104,21 @@ class ProbeContext:
 
 
 class Probe(CheckNode, ABC):
-    """A check that does I/O of its own; it can only be sampled, and the report says so."""
+    """A check that does I/O of its own; it can only be sampled, and the report says so.
+
+    Attributes:
+        hold_refusal: Why it must not stand in an entry in hold mode, a clause that follows on the
+            check's type; empty when it may.
+        ending_sec: Seconds of its timeout that it keeps for ending what it started, ≥ 0: with no
+            more than that it cannot look at all.
+    """
+
+    hold_refusal: ClassVar[str] = ""
+    ending_sec: ClassVar[float] = 0.0
+
+    def own_timeout_sec(self) -> float:
+        """Return how many seconds it needs where others are bounded by a default; 0 for none."""
+        return 0.0
 
     @abstractmethod
     def probe(self, context: ProbeContext, timeout_sec: float) -> VerificationResult:
@@ -124,7 +139,7 @@ class BaseVerifier(BaseModel, ABC):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     type: str = ""
-    name: str | None = None
+    name: Label | None = None
     kubeconfig: str | None = None
 
     @abstractmethod

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from pydantic import Field
 
 from devops_bench.k8s.view import ResourceQuery, View
-from devops_bench.verification.base import VERIFIERS, Check, CheckNode
+from devops_bench.verification.base import VERIFIERS, Check, CheckNode, Probe
 from devops_bench.verification.problems import Problem
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.tree import Combinator
@@ -252,6 +252,16 @@ def leaves_of(node: CheckNode) -> Iterator[CheckNode]:
 def is_pure(node: CheckNode) -> bool:
     """Return whether every leaf is a pure check, so that the tree can be watched and replayed."""
     return all(isinstance(leaf, Check) for leaf in leaves_of(node))
+
+
+def own_timeout_sec_of(node: CheckNode) -> float:
+    """Return how many seconds the probes of a tree ask for, one after the other; 0 for none."""
+    return sum(leaf.own_timeout_sec() for leaf in leaves_of(node) if isinstance(leaf, Probe))
+
+
+def ending_sec_of(node: CheckNode) -> float:
+    """Return how many seconds of a sample the probes of a tree keep for ending; 0 for none."""
+    return sum(leaf.ending_sec for leaf in leaves_of(node) if isinstance(leaf, Probe))
 
 
 def queries_of(node: CheckNode) -> tuple[ResourceQuery, ...]:

@@ -13,9 +13,19 @@ Loc: TypeAlias = tuple[str | int, ...]
 """Where in a parsed document: keys and indices from its root on."""
 
 
-ProblemKind: TypeAlias = Literal["invalid", "unknown_type", "other_cluster"]
-"""``unknown_type``: no check of that type is installed. ``other_cluster``: the check loads, but it
-names a cluster that is not the task's, so that it must not be judged."""
+ProblemKind: TypeAlias = Literal[
+    "invalid",
+    "unknown_field",
+    "repeated_name",
+    "path_form",
+    "pattern_form",
+    "selector_form",
+    "unknown_type",
+    "other_cluster",
+]
+"""``*_form``: a text that does not follow the grammar of its field. ``unknown_type``: no check of
+that type is installed. ``other_cluster``: the check loads, but it names a cluster that is not the
+task's, so that it must not be judged. ``invalid``: whatever has no name of its own here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +63,18 @@ class ProblemsError(ValueError):
         super().__init__("; ".join(str(problem) for problem in self.problems))
 
 
+class FormError(ValueError):
+    """A text that does not follow the grammar of its field.
+
+    Attributes:
+        kind: Which grammar.
+    """
+
+    def __init__(self, message: str, kind: ProblemKind) -> None:
+        self.kind: ProblemKind = kind
+        super().__init__(message)
+
+
 def dotted(loc: Loc) -> str:
     """Return ``check.checks[0].op`` for ``("check", "checks", 0, "op")``."""
     text = ""
@@ -71,8 +93,15 @@ def problems_of(exc: ValidationError, model: type[BaseModel]) -> list[Problem]:
             found.extend(problem.below(loc) for problem in cause.problems)
         else:
             message, hint = _in_plain_words(error, model)
-            found.append(Problem(loc, message, hint))
+            found.append(Problem(loc, message, hint, _kind_of(error)))
     return found
+
+
+def _kind_of(error: Mapping[str, Any]) -> ProblemKind:
+    if error["type"] == "extra_forbidden":
+        return "unknown_field"
+    cause = error.get("ctx", {}).get("error")
+    return cause.kind if isinstance(cause, FormError) else "invalid"
 
 
 _FIXED: Final[Mapping[str, str]] = {

@@ -11,7 +11,13 @@ import structlog
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.k8s.view import Reading, ResourceQuery, Snapshot, View, ViewSource
 from devops_bench.verification.base import Check, CheckNode, Probe, ProbeContext
-from devops_bench.verification.combinators import evaluate, is_pure, queries_of
+from devops_bench.verification.combinators import (
+    ending_sec_of,
+    evaluate,
+    is_pure,
+    own_timeout_sec_of,
+    queries_of,
+)
 from devops_bench.verification.probes.execution import ProbeRunner, side_by_side
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
@@ -115,14 +121,15 @@ class VerifierAgent:
     def _converge(self, check: CheckNode, timeout_sec: float) -> VerificationResult:
         start = self._clock.monotonic()
         deadline = start + timeout_sec
+        longest = max(SAMPLE_TIMEOUT_SEC, own_timeout_sec_of(check))
         pause = _FIRST_PAUSE_SEC
         while True:
             began = self._clock.monotonic()
-            result = self.sample(check, min(deadline - began, SAMPLE_TIMEOUT_SEC))
+            result = self.sample(check, min(deadline - began, longest))
             now = self._clock.monotonic()
             if result.success and not result.stale:
                 break
-            room = deadline - now - time_to_end(now - began, timeout_sec)
+            room = deadline - now - time_to_end(now - began, timeout_sec) - ending_sec_of(check)
             if room <= 0 or self._clock.wait(self._cancel, min(pause, room)):
                 result = not_converged(result, cancelled=self._cancel.is_set())
                 break

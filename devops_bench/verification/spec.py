@@ -10,13 +10,15 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 import devops_bench.verification.checks.pod_healthy
 import devops_bench.verification.checks.resource_property
-import devops_bench.verification.checks.scaling_complete  # noqa: F401 - each registers its type
+import devops_bench.verification.checks.scaling_complete
+import devops_bench.verification.probes.verify_script  # noqa: F401 - each registers its types
 from devops_bench.core.json import JsonObject
-from devops_bench.verification.base import Check, CheckNode, RuledModel
+from devops_bench.verification.base import Check, CheckNode, Probe, RuledModel
 from devops_bench.verification.checks.fields import no_boolean
 from devops_bench.verification.combinators import leaves_of
 from devops_bench.verification.problems import Loc, Problem, ProblemKind, dotted
 from devops_bench.verification.tree import AnyCheck, all_problems, read_check
+from devops_bench.verification.words import Label
 
 Role: TypeAlias = Literal["objective", "safeguard"]
 Severity: TypeAlias = Literal["catastrophic", "recoverable"]
@@ -69,7 +71,7 @@ class VerificationEntry(RuledModel):
         failure_hint: For the reader of a failure.
     """
 
-    name: str = Field(min_length=1)
+    name: Label = Field(min_length=1)
     role: Role
     severity: Severity | None = None
     mode: Mode | None = None
@@ -101,6 +103,7 @@ class VerificationEntry(RuledModel):
         return [
             *_severity_problems(role, given),
             *_hold_problems(role, mode, given),
+            *_unwatchable(mode, fields.get("check")),
             *_coverage_problems(fields),
         ]
 
@@ -167,6 +170,18 @@ def _coverage_problems(fields: Mapping[str, object]) -> list[Problem]:
     return [Problem(("coverage",), message, "leave coverage out, or say best_effort")]
 
 
+def _unwatchable(mode: object, check: object) -> list[Problem]:
+    """Refuse hold for what may only be asked now and then."""
+    if mode != "hold" or not isinstance(check, CheckNode):
+        return []
+    refusals = {
+        f"hold is not for {leaf.type}, which {leaf.hold_refusal}"
+        for leaf in leaves_of(check)
+        if isinstance(leaf, Probe) and leaf.hold_refusal
+    }
+    return [Problem(("mode",), text, "use assert or converge") for text in sorted(refusals)]
+
+
 @dataclass(frozen=True, slots=True)
 class EntryProblem:
     """What is wrong with one entry.
@@ -177,8 +192,8 @@ class EntryProblem:
         loc: The place, relative to the list of entries: ``(2, "check", "op")``; empty for the list.
         message: What is wrong, without a final period.
         hint: What would be right, or empty.
-        kind: ``invalid``: the entry was not read. ``unknown_type``: it was not, since no check of
-            that type is installed. ``other_cluster``: it was, and must not be run.
+        kind: ``other_cluster``: the entry was read, and must not be run. ``unknown_type``: it was
+            not read, since no check of that type is installed. Every other kind: it was not read.
     """
 
     index: int
@@ -213,7 +228,8 @@ def parse_entries_located(
         if isinstance(name, str) and first_index.setdefault(name, index) != index:
             entry = None
             message = f"the name {name[:80]!r} is already used by entry {first_index[name]}"
-            found = [Problem(("name",), message, "give each entry its own name"), *found]
+            hint = "give each entry its own name"
+            found = [Problem(("name",), message, hint, "repeated_name"), *found]
         label = name if isinstance(name, str) and name else f"<index {index}>"
         problems.extend(
             EntryProblem(index, label, (index, *p.loc), p.message, p.hint, p.kind) for p in found

@@ -10,12 +10,21 @@ import pytest
 
 SPECS = Path(__file__).resolve().parents[2] / "specs"
 
-HEAVY = {"kubernetes", "requests", "cryptography", "structlog", "rich", "urllib3"}
+HEAVY = {
+    "cryptography",
+    "jsonschema",
+    "kubernetes",
+    "kubernetes_validate",
+    "requests",
+    "rich",
+    "structlog",
+    "urllib3",
+}
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["version"], ["lint", str(SPECS)], ["schema"]],
+    [["--help"], ["version"], ["lint", str(SPECS)], ["schema"], ["verify", "--help"]],
     ids=lambda arguments: str(arguments[0]),
 )
 def test_it_imports_nothing_heavy(arguments: list[str]) -> None:

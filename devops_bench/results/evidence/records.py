@@ -45,6 +45,7 @@ Mark: TypeAlias = Literal[
     "entry_finished",
     "closed",
     "cut_short",
+    "not_judged",
     "outcome",
     "phase",
     "agent",
@@ -83,7 +84,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """How an entry is observed from now on.
+    """How an entry is observed from now on, as whoever observes it decided.
 
     Attributes:
         watch: Which watcher was asked.
@@ -220,7 +221,9 @@ class Marked:
     judged from here on belongs to the window only if a fence says so), ``turn_end``/``run_end``,
     ``converge_begin``/``converge_end``, ``soak_begin``/``soak_end``, ``assert``,
     ``entry_finished`` (sampled to the end of its window), ``closed`` and ``cut_short`` (detail
-    ``reason``), ``outcome`` (detail ``status`` and ``reason``, of the entry's final row),
+    ``reason``; of an entry that is judged after the turn it is the last word), ``not_judged`` (the
+    run was interrupted before the entry had come to anything: other records of it are no verdict),
+    ``outcome`` (detail ``status`` and ``reason``, of the entry's final row),
     ``phase`` and ``agent`` (detail: the report), ``problem`` (detail ``reason``, why the task could
     not be judged), ``task_end``.
 

@@ -9,15 +9,23 @@ from pydantic import AfterValidator, Field
 from devops_bench.k8s.selectors import parse_selector
 from devops_bench.verification.paths import parse_path
 from devops_bench.verification.placeholders import has_placeholder, parse_with_placeholders
+from devops_bench.verification.problems import FormError
+from devops_bench.verification.words import not_blank, one_line
 
 
 def _selector(text: str) -> str:
-    parse_with_placeholders(text, parse_selector)
+    try:
+        parse_with_placeholders(text, parse_selector)
+    except ValueError as exc:
+        raise FormError(str(exc), "selector_form") from None
     return text
 
 
 def _path(text: str) -> str:
-    parse_with_placeholders(text, parse_path)
+    try:
+        parse_with_placeholders(text, parse_path)
+    except ValueError as exc:
+        raise FormError(str(exc), "path_form") from None
     return text
 
 
@@ -28,13 +36,15 @@ def no_boolean(value: object) -> object:
     return value
 
 
-Text = Annotated[str, Field(min_length=1)]
-"""A string that is not empty."""
+Text = Annotated[str, Field(min_length=1), AfterValidator(one_line)]
+"""A name: one line, without white space around it."""
 
-SelectorText = Annotated[str, Field(min_length=1), AfterValidator(_selector)]
-"""A label selector by Kubernetes' grammar, not empty."""
+SelectorText = Annotated[
+    str, Field(min_length=1), AfterValidator(not_blank), AfterValidator(_selector)
+]
+"""A label selector by Kubernetes' grammar, not empty: a blank one would match everything."""
 
-PathText = Annotated[str, AfterValidator(_path)]
+PathText = Annotated[str, AfterValidator(not_blank), AfterValidator(_path)]
 """A path; see :mod:`devops_bench.verification.paths`."""
 
 

@@ -14,7 +14,7 @@ from devops_bench.verification.checks.fields import PathText, SelectorText, Text
 from devops_bench.verification.checks.property import Property
 from devops_bench.verification.paths import parse_path
 from devops_bench.verification.placeholders import parse_with_placeholders
-from devops_bench.verification.problems import Problem
+from devops_bench.verification.problems import Problem, ProblemKind
 from devops_bench.verification.quantity import parse_quantity, quantity_of
 from devops_bench.verification.regex import Pattern, compile_pattern
 from devops_bench.verification.result import VerificationResult
@@ -152,7 +152,9 @@ def _comparing_problems(op: str, fields: Mapping[str, object]) -> list[Problem]:
         hint = "op: absent says that there is no value" if "value" in fields else ""
         problems.append(Problem(("value",), f"is required with op: {op}", hint))
     elif (fault := _value_fault(op, value)) is not None:
-        problems.append(Problem(("value",), fault))
+        is_pattern = op == "matches" and isinstance(value, str)
+        kind: ProblemKind = "pattern_form" if is_pattern else "invalid"
+        problems.append(Problem(("value",), fault, kind=kind))
     return problems
 
 

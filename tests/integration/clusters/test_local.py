@@ -15,7 +15,7 @@ import pytest
 from devops_bench.clusters import local, state
 from devops_bench.clusters.dirs import STATE_VARIABLE
 from devops_bench.clusters.local import LocalProvider
-from devops_bench.clusters.processes import ProcessIdentity
+from devops_bench.core.identity import ProcessIdentity
 from tests.integration.clusters.conftest import LOCAL_ONLY
 from tests.integration.harness import PROGRAM
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from devops_bench.agents.base import AgentStatus, AgentTurn
 from devops_bench.agents.process import agent_environment, agent_home, run_agent_program
 from devops_bench.core.errors import AgentError
+from devops_bench.core.runtime import runtime_dir
 
 MakeTurn = Callable[..., AgentTurn]
 
@@ -45,18 +46,24 @@ class TestHome:
         assert "broken" not in original
         assert out == f"600\nsame\n{original}"
 
-    def test_the_kubeconfig_does_not_stay(self, make_turn: MakeTurn, tmp_path: Path) -> None:
-        run(make_turn(), "mkdir ~/x; touch ~/x/y; chmod 500 ~/x")
-        assert not list(tmp_path.glob("work-home-*/.kube/config"))
+    def test_nothing_of_the_home_stays(self, make_turn: MakeTurn) -> None:
+        home = run(make_turn(), "echo ~; mkdir ~/x; touch ~/x/y; chmod 0 ~/x; chmod 500 ~").strip()
+        assert not Path(home).parent.exists()
+
+    def test_the_home_is_not_among_the_results(self, make_turn: MakeTurn, tmp_path: Path) -> None:
+        turn = make_turn()
+        home = Path(run(turn, "echo ~").strip())
+        assert home.is_relative_to(runtime_dir())
+        assert not home.is_relative_to(tmp_path)
 
     def test_the_kubeconfig_does_not_stay_when_the_agent_fails_to_start(
-        self, make_turn: MakeTurn, tmp_path: Path
+        self, make_turn: MakeTurn
     ) -> None:
         turn = make_turn()
         wanted = "'nope' could not be started: No such file"
         with pytest.raises(AgentError, match=wanted), agent_home(turn) as home:
             run_agent_program(["nope"], turn, home)
-        assert not list(tmp_path.glob("work-home-*"))
+        assert not home.exists()
 
     def test_without_a_cluster_there_is_no_kubeconfig(self, make_turn: MakeTurn) -> None:
         out = run(make_turn(kubeconfig=None), 'echo "[${KUBECONFIG-unset}]"; ls -A ~')

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from devops_bench.cli.errors import (
     printable,
+    printable_lines,
     render_diagnostics,
     report_error,
     use_color,
@@ -169,3 +170,7 @@ def test_a_reader_that_went_away_does_not_change_the_exit_code() -> None:
     words = f"{sys.executable} -c {shlex.quote(code)} | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", words], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("7\n", "")
+
+
+def test_printable_lines_keep_their_line_breaks_and_nothing_else() -> None:
+    assert printable_lines("a\x1b[2J\r\nb\n") == "a\\x1b[2J\\r\nb\n"

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import pty
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -13,6 +17,9 @@ from typer.testing import CliRunner
 
 from devops_bench.cli.lint import lint
 from devops_bench.cli.schema import schema
+from devops_bench.core.errors import InvalidInputError
+from devops_bench.lint.catalogue import all_rules
+from devops_bench.lint.model import Rule
 
 CLEAN = """id: web
 verification_spec:
@@ -54,7 +61,7 @@ def test_a_finding_has_its_place_its_line_a_caret_and_what_is_right(tmp_path: Pa
     assert (code, err) == (1, "")
     assert out == (
         f"{file}:4:11: error: verification_spec[0].role: "
-        "on is the boolean true in YAML 1.1 and text in YAML 1.2\n"
+        "on is the boolean true in YAML 1.1 and text in YAML 1.2 [DB003]\n"
         "    4 |     role: on\n"
         "      |           ^\n"
         "    hint: write 'on' in quotes for the text, or true for the boolean\n"
@@ -104,6 +111,9 @@ def test_json(tmp_path: Path) -> None:
         "specs": [str(file)],
         "skipped": 0,
         "unreadable": [],
+        "kubernetes_version": "1.36",
+        "notes": [],
+        "ignored": [],
         "diagnostics": [
             {
                 "file": str(file),
@@ -113,7 +123,7 @@ def test_json(tmp_path: Path) -> None:
                 "path": "promt",
                 "message": "unknown key 'promt'",
                 "hint": "did you mean 'prompt'?",
-                "rule": "",
+                "rule": "DB004",
             }
         ],
     }
@@ -125,7 +135,7 @@ def test_no_control_character_reaches_the_terminal(tmp_path: Path) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
-@given(st.binary(max_size=60), st.sampled_from(["text", "json"]))
+@given(st.binary(max_size=60), st.sampled_from(["text", "json", "github", "sarif", "junit"]))
 def test_no_file_makes_it_fall_over(tmp_path: Path, data: bytes, output: str) -> None:
     file = tmp_path / "task.yaml"
     file.write_bytes(data)
@@ -141,7 +151,17 @@ def test_the_schema_is_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "heavy", ["kubernetes", "rich", "requests", "cryptography", "structlog", "urllib3"]
+    "heavy",
+    [
+        "kubernetes",
+        "kubernetes_validate",
+        "jsonschema",
+        "rich",
+        "requests",
+        "cryptography",
+        "structlog",
+        "urllib3",
+    ],
 )
 def test_lint_imports_nothing_heavy(tmp_path: Path, heavy: str) -> None:
     (tmp_path / "m.yaml").write_text("apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n")
@@ -149,10 +169,150 @@ def test_lint_imports_nothing_heavy(tmp_path: Path, heavy: str) -> None:
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from devops_bench.cli.lint import load_tasks, LoadOptions\n"
-        f"loaded = load_tasks([Path({str(file)!r})], LoadOptions(mode='lint'))\n"
-        "assert len(loaded.tasks) == 1\n"
+        "from devops_bench.cli.lint import lint_paths, LintOptions\n"
+        f"report = lint_paths([Path({str(file)!r})], LintOptions())\n"
+        "assert len(report.files) == 1 and not report.unreadable\n"
         f"sys.exit({heavy!r} in sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False)
     assert done.returncode == 0
+
+
+WRONG = CLEAN.replace(
+    "pod_healthy, selector: app=web",
+    "resource_property, kind: Deployment, resource_name: web, path: spec.replica, op: exists",
+)
+
+
+def test_a_rule_that_knows_kubernetes_has_its_id_and_a_caret(tmp_path: Path) -> None:
+    file = spec(tmp_path, WRONG)
+    code, out, _ = run(file)
+    assert code == 1
+    first, source, caret, hint, summary = out.splitlines()
+    assert first == (
+        f"{file}:5:82: error: verification_spec[0].check.path: no Deployment has this: "
+        "there is no field 'replica' (below spec) [DB101]"
+    )
+    assert source.index("spec.replica") == caret.index("^")
+    assert hint == "    hint: did you mean 'replicas'?"
+    assert summary == "1 spec: 1 error"
+
+
+def test_colour_only_on_a_terminal(tmp_path: Path) -> None:
+    file = spec(tmp_path, WRONG)
+    assert "\x1b[" not in run(file)[1]
+    primary, secondary = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": os.pathsep.join(sys.path)}
+    environment.pop("NO_COLOR", None)
+    command = [sys.executable, "-m", "devops_bench", "lint", str(file)]
+    done = subprocess.run(command, stdout=secondary, env=environment, check=False)
+    os.close(secondary)
+    written = b""
+    with contextlib.suppress(OSError):  # the end of a terminal whose other side is closed
+        while chunk := os.read(primary, 65536):
+            written += chunk
+    os.close(primary)
+    assert done.returncode == 1
+    assert b"\x1b[1;31merror\x1b[0m" in written
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "found", "code"),
+    [
+        ("never", WRONG, 0),
+        ("error", WRONG, 1),
+        ("error", CLEAN.replace("pod_healthy", "pod_exec"), 0),
+        ("warning", CLEAN.replace("pod_healthy", "pod_exec"), 1),
+        ("warning", f"{CLEAN}tags: [a]\n", 0),
+        ("notice", f"{CLEAN}tags: [a]\n", 1),
+    ],
+)
+def test_fail_on(tmp_path: Path, fail_on: str, found: str, code: int) -> None:
+    assert run(spec(tmp_path, found), "--fail-on", fail_on)[0] == code
+
+
+def test_fail_on_never_does_not_hide_what_cannot_be_read(tmp_path: Path) -> None:
+    assert run(tmp_path / "missing", "--fail-on", "never")[0] == 2
+
+
+def test_settings_count_until_a_flag_says_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "devops-bench.toml").write_text('[lint]\nignore = ["DB101"]\n')
+    file = spec(tmp_path, WRONG)
+    assert run(file)[0] == 0
+    assert run(file, "--ignore", "DB2")[0] == 1
+    other = tmp_path / "other.toml"
+    other.write_text('[lint]\nfail-on = "never"\n')
+    code, out, _ = run(file, "--config", other)
+    assert code == 0
+    assert "DB101" in out
+
+
+def test_the_formats_tell_of_the_same_finding(tmp_path: Path) -> None:
+    file = spec(tmp_path, WRONG)
+    for output in ("text", "json", "github", "sarif", "junit"):
+        code, out, _ = run(file, "--format", output)
+        assert code == 1
+        assert "DB101" in out
+
+
+@pytest.mark.parametrize("output", ["text", "json", "github", "sarif", "junit"])
+def test_without_schemas_every_format_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    monkeypatch.setattr("devops_bench.lint.schemas.PACKAGE", "a_package_that_is_not_installed")
+    code, out, _ = run(spec(tmp_path), "--output", output)
+    assert code == 0
+    assert "devops-bench[lint]" in out
+
+
+def test_explain_shows_both_examples() -> None:
+    code, out, _ = run("--explain", "db101")
+    assert code == 0
+    assert out.startswith("DB101: a path that the kind does not have (error)\n")
+    assert "status.readyReplica\n" in out
+    assert "metadata.annotations.readyReplica\n" in out
+
+
+def test_explain_all_lists_the_rules() -> None:
+    code, out, _ = run("--explain", "all")
+    assert code == 0
+    assert [line[:5] for line in out.splitlines()] == [rule.id for rule in all_rules()]
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+def test_every_rule_is_explained(rule: Rule) -> None:
+    code, out, _ = run("--explain", rule.id)
+    assert code == 0
+    for example in (rule.fires, rule.near_miss):
+        assert textwrap.indent(example.spec, "    ") in out
+    assert max(map(len, out.splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--explain", "DB100"], "did you mean DB10"),
+        ([], "say what to lint"),
+        (["--select", "XY", "."], "no rule that begins with 'XY'"),
+        (["--kubernetes-version", "1.0", "."], "no schemas of Kubernetes '1.0'"),
+        (["--crd", "missing.yaml", "."], "missing.yaml cannot be read"),
+        (["--var", "1", "."], "is not NAME=VALUE"),
+    ],
+)
+def test_bad_input_is_one_clear_line(
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        CliRunner().invoke(app, ["lint", *arguments], catch_exceptions=False)
+    assert caught.value.exit_code == 2
+
+
+def test_where_no_spec_is_found_nothing_is_summed_up(tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text("a: 1\n")
+    code, out, err = run(tmp_path)
+    assert (code, out) == (2, "")
+    assert "there is no task in" in err

@@ -27,6 +27,7 @@ HEAVY = {
     [
         ("root", []),
         ("run", ["run"]),
+        ("verify", ["verify"]),
         ("check", ["check"]),
         ("replay", ["replay"]),
         ("doctor", ["doctor"]),

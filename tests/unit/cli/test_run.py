@@ -14,7 +14,8 @@ from devops_bench.agents.base import Agent
 from devops_bench.cli import execution
 from devops_bench.cli.clusters import ClusterChoice, choose_provider
 from devops_bench.cli.execution import RunRequest, execute
-from devops_bench.cli.run import chosen_environment, parse_variables
+from devops_bench.cli.run import chosen_environment
+from devops_bench.cli.words import parse_variables
 from devops_bench.clusters.base import Cluster
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
 from devops_bench.evalharness.default import HarnessOptions

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devops_bench.cli.words import HIDDEN, shown_words, split_agent_words
+from devops_bench.cli.words import HIDDEN, misplaced_options, shown_words, split_agent_words
 
 WORDS = st.lists(
     st.sampled_from(["--agent", "script", "command", "--", "--spec", "x", "-v", "--agent=script"])
@@ -63,3 +63,16 @@ def test_what_stands_after_the_separator_is_the_agents_untouched(
 )
 def test_values_of_secrets_are_not_shown(words: str, shown: str) -> None:
     assert shown_words(words.split()) == shown
+
+
+@pytest.mark.parametrize(
+    ("words", "misplaced"),
+    [
+        ("FILE --results-dir R", ["--results-dir"]),
+        ("FILE --results-dir=R --spec x --spec y", ["--results-dir", "--spec"]),
+        ("FILE --flag -- results-dir", []),
+        ("", []),
+    ],
+)
+def test_options_of_ours_among_the_words_are_found(words: str, misplaced: list[str]) -> None:
+    assert misplaced_options(words.split(), {"--spec", "--results-dir"}) == misplaced

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.clusters.processes import ProcessIdentity
+from devops_bench.core.identity import ProcessIdentity
 from tests.unit.clusters.standins import Machine
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from devops_bench.clusters import state
-from devops_bench.clusters.processes import ProcessIdentity
 from devops_bench.clusters.state import Kind
+from devops_bench.core.identity import ProcessIdentity
 from tests.unit.clusters import standins
 from tests.unit.clusters.standins import Machine
 from tests.unit.clusters.test_build import stand_in_go
@@ -115,6 +115,25 @@ def test_every_command_reports_and_removes_leftovers(command: str) -> None:
     assert not left.folder.exists()
 
 
+@pytest.mark.usefixtures("machine")
+def test_kubectl_is_the_clusters_own_with_its_kubeconfig(machine: Machine) -> None:
+    folder = machine.root / "assets"
+    folder.mkdir()
+    program = folder / "kubectl"
+    program.write_text('#!/bin/sh\necho "$KUBECONFIG" "$@"\nexit 7\n')
+    program.chmod(0o755)
+    known = replace(state.claim("shop", Kind.UP), binaries=str(folder))
+    state.write(known)
+    known.kubeconfig.write_text("{}")
+
+    done = cluster("kubectl", "--name", "shop", "get", "pods", "-n", "x", "--name", "y", code=7)
+
+    assert done.stdout == f"{known.kubeconfig} get pods -n x --name y\n"
+    program.unlink()
+    assert "is gone" in cluster("kubectl", "--name", "shop", "get", code=3).stderr
+    assert "there is no cluster 'other'" in cluster("kubectl", "--name", "other", code=2).stderr
+
+
 def test_help_imports_nothing_heavy(machine: Machine) -> None:
     code = (
         "import sys\nfrom devops_bench.cli.main import main\n"
@@ -130,5 +149,5 @@ def test_help_imports_nothing_heavy(machine: Machine) -> None:
 
     loaded = {name.partition(".")[0] for name in done.stderr.splitlines()}
     assert not loaded & {"kubernetes", "requests", "cryptography", "urllib3", "rich"}
-    for command in ("build", "up", "status", "down", "kubeconfig"):
+    for command in ("build", "up", "status", "down", "kubeconfig", "kubectl"):
         assert command in done.stdout

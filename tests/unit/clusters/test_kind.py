@@ -12,6 +12,7 @@ import pytest
 from devops_bench.clusters import kind
 from devops_bench.clusters.kind import KindProvider
 from devops_bench.core.errors import ClusterError
+from devops_bench.core.runtime import runtime_dir
 from tests.unit.clusters.api import ApiStandIn
 from tests.unit.clusters.standins import Machine, says, stand_in
 
@@ -49,6 +50,8 @@ def provide(machine: Machine, *, keep: bool = False) -> list[str]:
         assert cluster.disposable
         assert cluster.provider == "kind"
         assert cluster.kubeconfig.stat().st_mode & 0o777 == 0o600
+        assert cluster.kubeconfig.is_relative_to(runtime_dir())
+        assert list(run_dir.iterdir()) == [], "results are uploaded: no credentials among them"
         assert os.environ.get("KUBECONFIG") is None
         return [cluster.name, cluster.description, *said]
 
@@ -62,7 +65,7 @@ def test_it_creates_a_cluster_of_its_own_and_deletes_it(machine: Machine) -> Non
 
     assert name == "devops-bench-run-1"
     assert description == f"kind cluster {name} v1.36.3 (--provider kind)"
-    file = machine.root / "run" / "kubeconfig"
+    file = calls.read_text().partition("--kubeconfig=")[2].split()[0]
     assert calls.read_text().splitlines() == [
         f"create cluster --name={name} --kubeconfig={file} --wait=180s",
         f"delete cluster --name={name} --kubeconfig={file}",

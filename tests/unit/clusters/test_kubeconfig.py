@@ -18,6 +18,7 @@ from devops_bench.core.errors import (
     InvalidInputError,
 )
 from devops_bench.core.json import JsonObject
+from devops_bench.core.runtime import runtime_dir
 from tests.unit.clusters.api import ApiStandIn
 from tests.unit.clusters.standins import Machine
 
@@ -38,7 +39,8 @@ def provide(machine: Machine, path: Path | None, context: str | None = None) -> 
     run_dir = machine.root / "run"
     run_dir.mkdir(exist_ok=True)
     with KubeconfigProvider(path, context).provide("run", run_dir) as cluster:
-        assert cluster.kubeconfig.is_relative_to(run_dir)
+        assert cluster.kubeconfig.is_relative_to(runtime_dir())
+        assert list(run_dir.iterdir()) == [], "results are uploaded: no credentials among them"
         return cluster
 
 
@@ -133,6 +135,8 @@ def test_a_token_that_is_not_accepted(machine: Machine, api: ApiStandIn) -> None
 
     assert isinstance(error, ApiError)
     assert error.status == 401
+    assert str(machine.root / "config") in str(error), "the file that the user knows"
+    assert str(runtime_dir()) not in str(error)
     assert "expired-secret" not in str(error)
 
 

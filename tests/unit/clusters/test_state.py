@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from devops_bench.clusters import state
 from devops_bench.clusters.dirs import planes_dir
-from devops_bench.clusters.processes import ProcessIdentity
 from devops_bench.clusters.state import Kind, PlaneState
 from devops_bench.core.errors import ClusterError, InvalidInputError
+from devops_bench.core.identity import ProcessIdentity
 from tests.unit.clusters.conftest import wait_until_gone
 from tests.unit.clusters.standins import Machine
 

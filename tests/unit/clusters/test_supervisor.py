@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.clusters.processes import ProcessIdentity
 from devops_bench.clusters.supervision import Program, Supervised
 from devops_bench.core.errors import ClusterError
+from devops_bench.core.identity import ProcessIdentity
 from tests.unit.clusters.conftest import wait_until_gone
 
 OWNER = """

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
+from devops_bench.clusters.base import Cluster
+from devops_bench.clusters.leftovers import OBJECTS_FILE
+from devops_bench.core.errors import ApiError
+from devops_bench.core.files import read_log
+from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.access import AbsentKinds, KubeAccess
+from devops_bench.k8s.delete import CreatedObject
 from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.view import (
     Matched,
@@ -116,3 +123,31 @@ def test_a_namespace_that_is_not_there_is_missing(stub: StubServer, tmp_path: Pa
 def test_a_namespace_that_is_there_is_ground(stub: StubServer, tmp_path: Path) -> None:
     stub.on("GET", "/api/v1/namespaces/shop", {"metadata": {"name": "shop"}})
     assert _ground(stub, tmp_path) is None
+
+
+def test_what_is_created_on_an_existing_cluster_is_noted_and_named_by_the_users_file(
+    stub: StubServer, tmp_path: Path
+) -> None:
+    user = {"name": "c", "cluster": {"server": stub.url}}
+    contexts = [{"name": "c", "context": {"cluster": "c"}}]
+    document = {"clusters": [user], "contexts": contexts, "users": [], "current-context": "c"}
+    copy = tmp_path / "copy"
+    copy.write_text(json.dumps(document))
+    stub.on("GET", "/version", {"gitVersion": "v1.36.3"})
+    stub.on(
+        "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a", "uid": "u"}}
+    )
+    cluster = Cluster("c", "kubeconfig", copy, "", "", kubeconfig_of="mine.kc", objects_in=tmp_path)
+    made: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+    recorded: list[CreatedObject] = []
+
+    access = KubeAccess.connect(cluster, tmp_path)
+    access.create([made], adopt=False, record=recorded.append, timeout_sec=10)
+    access.close()
+
+    notes = read_log(tmp_path / OBJECTS_FILE)
+    assert [note.get("uid") for note in notes] == ["", "u", None]
+    assert [item.uid for item in recorded] == ["u"]
+    stub.on("GET", "/version", status(401, "Unauthorized", "Unauthorized"))
+    with pytest.raises(ApiError, match=r"of context 'c' of mine\.kc"):
+        KubeAccess.connect(cluster, tmp_path)

@@ -24,7 +24,7 @@ def trail_of(history: list[tuple[VerificationStatus, float]]) -> tuple[SampleTra
     return trail, now
 
 
-histories = st.lists(st.tuples(st.sampled_from(STATUSES), st.floats(0.25, 4.0)), max_size=10)
+histories = st.lists(st.tuples(st.sampled_from(STATUSES), st.floats(0.25, 3.75)), max_size=10)
 
 
 def long_stretches(history: list[tuple[VerificationStatus, float]], end: float) -> int:
@@ -49,7 +49,7 @@ def long_stretches(history: list[tuple[VerificationStatus, float]], end: float) 
     return count
 
 
-@given(histories, st.floats(0, 4))
+@given(histories, st.floats(0, 3.75))
 def test_errors_are_absorbed_below_two_intervals(
     history: list[tuple[VerificationStatus, float]], rest: float
 ) -> None:
@@ -84,7 +84,7 @@ def test_two_intervals_are_too_long(until: float, gaps: int) -> None:
     assert len(trail.gaps(until)) == gaps
 
 
-@given(histories, st.floats(0, 4))
+@given(histories, st.floats(0, 3.75))
 def test_the_blind_spot_is_the_longest_time_between_good_looks(
     history: list[tuple[VerificationStatus, float]], rest: float
 ) -> None:

@@ -232,7 +232,7 @@ def test_a_longer_soak_than_the_recorded_one_is_an_error(tmp_path: Path) -> None
 
 
 def test_weights_and_severities_score_anew(tmp_path: Path) -> None:
-    run(tmp_path, ["bad"])
+    run(tmp_path, ["bad"], sampled=())
     found = recording(tmp_path)
     assert replay(found).conclusion.outcome == 0.0
     entries = [changed(FLOOR, severity="recoverable"), SAMPLED, FIXED, STEADY, AT_END]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from devops_bench.evalharness import converge
+from devops_bench.core.clock import SYSTEM_CLOCK
+from devops_bench.evalharness import budget, converge
 from devops_bench.evalharness.budget import PostRun
+from devops_bench.evalharness.feeds import Feeds, Stream
 from devops_bench.evalharness.observation import HoldObservation
 from devops_bench.evalharness.rows import verdict_of
-from devops_bench.results.evidence.records import Fenced, Judged, Marked, Sampled
+from devops_bench.k8s.watch.results import Started
+from devops_bench.k8s.watch.types import Subscription
+from devops_bench.results.evidence.records import Fenced, Judged, Marked, Sampled, Subscribed
 from devops_bench.verification.result import VerificationResult
 from tests.unit.evalharness.fakewatch import NOT_YET, UNREACHABLE, FakeLooker, FakeWatch, Records
 from tests.unit.evalharness.fakewatch import valued as made
@@ -229,3 +233,60 @@ def test_assert_entries_are_judged_on_a_live_look() -> None:
     outcomes = [run.outcomes[name] for name in ("once", "safe")]
     assert all(isinstance(o, VerificationResult) and o.success for o in outcomes)
     assert {r.entry for r in records.all if isinstance(r, Sampled)} == {"once", "safe"}
+
+
+def test_what_nobody_takes_any_more_is_not_kept() -> None:
+    watch = FakeWatch("bad")
+    feeds = Feeds([CONVERGE], watch, clock=SYSTEM_CLOCK)
+    feeds.start()
+    stream = feeds.stream(CONVERGE, WAIT_SEC)
+    assert isinstance(stream, Stream)
+    assert stream.take(WAIT_SEC) is not None
+    watch.show("fixed", "good")
+    assert stream.items.qsize() == 1
+    feeds.release("fixed")
+    watch.show("fixed", "bad")
+    watch.tell("fixed", watch.gap())
+    assert stream.items.qsize() == 1
+
+
+def test_an_entry_that_has_passed_is_fed_no_more() -> None:
+    watch = FakeWatch("good")
+    run, records = post_run(watch, FakeLooker(), CONVERGE, SOAK)
+    released: list[str] = []
+    release = run._feeds.release
+
+    def note(name: str) -> None:
+        released.append(name)
+        release(name)
+
+    run._feeds.release = note  # type: ignore[method-assign]
+    run.run()
+    assert sorted(set(released)) == ["fixed", "steady"]
+    assert [r.coverage for r in records.all if isinstance(r, Subscribed)] == ["watched", "watched"]
+
+
+def test_how_an_entry_is_observed_is_recorded_once_whenever_its_streams_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(budget, "OPEN_WAIT_SEC", 0.0)
+    may_open = threading.Event()
+
+    class Late(FakeWatch):
+        def start(self, subscriptions: Sequence[Subscription], timeout_sec: float) -> Started:
+            assert may_open.wait(WAIT_SEC)
+            return super().start(subscriptions, timeout_sec)
+
+    watch = Late()
+    settling = made("steady", "objective", "hold", hold_window_sec=0.05, hold_settle_sec=60)
+    runner = FakeLooker({"steady": lambda: PASS if watch.started.is_set() else FAIL})
+    run, records = post_run(watch, runner, settling, total_sec=120.0)
+    monkeypatch.setenv("BENCH_HOLD_INTERVAL_SEC", "0.01")
+    thread = threading.Thread(target=run.run)
+    thread.start()
+    runner.await_calls(1, ["steady"])
+    may_open.set()
+    thread.join(WAIT_SEC)
+    assert not thread.is_alive()
+    (how,) = [r for r in records.all if isinstance(r, Subscribed)]
+    assert (how.coverage, how.why) == ("sampled", "its streams did not open within 0 s")

@@ -247,8 +247,8 @@ items:
         "setup.yaml:4:1: error: the object has no apiVersion",
         "setup.yaml:7:1: error: items[0]: the ConfigMap has the name 5, which is not text",
         "setup.yaml:7:1: error: items[1]: the ConfigMap has no metadata",
-        "setup.yaml:7:1: error: items[2]: the ConfigMap has a generateName and no name, by which it "
-        "is waited for and deleted",
+        "setup.yaml:7:1: error: items[2]: the ConfigMap has a generateName and no name, by which "
+        "it is waited for and deleted",
         "setup.yaml:7:1: error: items[3]: the ConfigMap has a blank name",
     ]
 

@@ -114,3 +114,60 @@ def test_entries_that_are_no_list_may_be_kept_as_an_error_too() -> None:
     task = good(text, allow_invalid_entries=True)
     assert [error.name for error in task.entry_errors] == ["<root>"]
     assert isinstance(task.entry_errors[0], EntryError)
+
+
+_BROKEN = """
+description: {a: map}
+verification_budget_sec: 60
+setup:
+  ready: [{type: pod_healthy, context: c1}]
+verification_spec:
+  - name: soak
+    role: objective
+    mode: hold
+    hold_window_sec: "61"
+    weight: none
+    check: {type: pod_healthy, kubeconfig: k2}
+  - name: soak
+    role: objective
+    mode: hold
+    hold_window_sec: 50
+    hold_settle_sec: 11
+    check: {type: all, checks: [{type: pod_healthy, selector: a=b, context: c3}, {type: nope}]}
+"""
+
+
+def test_no_fault_hides_another_one() -> None:
+    found = {one.path: one.message for one in load(_BROKEN).diagnostics}
+    messages = [one.message for one in load(_BROKEN).diagnostics if one.path == ""]
+    assert sorted(messages) == ["the prompt is missing or blank", "the task has no id"]
+    for index, place in (
+        (0, "hold_window_sec"),
+        (0, "weight"),
+        (0, "check.selector"),
+        (0, "check.kubeconfig"),
+        (1, "name"),
+        (1, "hold_window_sec"),
+        (1, "check.checks[0].context"),
+        (1, "check.checks[1].type"),
+    ):
+        assert f"verification_spec[{index}].{place}" in found
+    assert "setup.ready[0].context" in found
+    assert "setup.ready[0].selector" in found
+    assert "description" in found
+    assert len(load(_BROKEN).diagnostics) == len({str(o) for o in load(_BROKEN).diagnostics})
+
+
+def test_an_entry_that_is_not_judged_is_not_refused_for_what_it_would_judge() -> None:
+    bad = "{type: pod_healthy, context: other}"
+    entry = f"name: bad, role: objective, mode: hold, hold_window_sec: 9999, check: {bad}"
+    text = f"{TASK}  - {{{entry}}}\n"
+    assert good(text, allow_invalid_entries=True).entry_errors
+    assert load(text).task is None
+
+
+@pytest.mark.parametrize("budget", ["abc", "-5", ".nan", "0"])
+def test_a_budget_that_cannot_be_read_is_the_only_fault(budget: str) -> None:
+    hold = "mode: hold\n    hold_window_sec: 700\n    "
+    text = TASK.replace("    check:", f"    {hold}check:") + f"verification_budget_sec: {budget}\n"
+    assert {one.path for one in load(text).diagnostics} == {"verification_budget_sec"}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from devops_bench.clusters.processes import ProcessIdentity
+from devops_bench.core.identity import ProcessIdentity
 
 
 @pytest.fixture

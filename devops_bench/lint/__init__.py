@@ -1,0 +1,1 @@
+"""What may be wrong with a spec that loads: rules that know the domain, and how findings leave."""

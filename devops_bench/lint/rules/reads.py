@@ -1,0 +1,299 @@
+"""Rules about what a check reads: kinds, names, namespaces."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from devops_bench.core.diagnostics import Level
+from devops_bench.k8s.objects import KubeObject
+from devops_bench.k8s.selectors import parse_selector
+from devops_bench.lint.model import Finding, rule, spec
+from devops_bench.lint.subject import Leaf, Subject
+from devops_bench.verification.checks.resource_property import ResourceProperty
+from devops_bench.verification.checks.scaling_complete import ScalingComplete
+from devops_bench.verification.placeholders import has_placeholder
+
+BUILT_IN_NAMESPACES = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
+"""Those that the API server makes by itself."""
+
+_SELECTOR_SIGNS = re.compile(r"[=!,()\s]")
+_NAMES_MAY_HOLD_MORE = frozenset({"rbac.authorization.k8s.io"})
+
+
+@rule(
+    "DB103",
+    "a kind that looks like a slip of the pen",
+    level=Level.WARNING,
+    why="""
+        The server resolves a kind as kubectl does: by kind, plural, singular or short name. One
+        that it does not know fails every check, and a safeguard on it ends the task as an error
+        before the agent starts. This one is not known, and is close to one that is. A kind of a
+        CustomResourceDefinition is known when the definition is in the setup or given with --crd.
+    """,
+    fires=spec("""
+        verification_spec:
+          - name: four replicas
+            role: objective
+            check:
+              type: resource_property
+              kind: Deploymnet
+              resource_name: web
+              path: spec.replicas
+              op: eq
+              value: 4
+    """),
+    near_miss=spec("""
+        verification_spec:
+          - name: four replicas
+            role: objective
+            check:
+              type: resource_property
+              kind: deploy
+              resource_name: web
+              path: spec.replicas
+              op: eq
+              value: 4
+    """),
+)
+def misspelt_kind(subject: Subject) -> Iterator[Finding]:
+    """Find unknown kinds that are close to known ones."""
+    names = {
+        name.lower(): name
+        for one in subject.kinds.catalogue.resources
+        for name in (one.kind, one.resource)
+    }
+    for leaf, kind in _unknown_kinds(subject):
+        close = difflib.get_close_matches(kind.lower(), names, n=1, cutoff=0.85)
+        if close:
+            hint = f"did you mean {names[close[0]]!r}? (a kind of your own: --crd FILE)"
+            yield Finding((*leaf.path, "kind"), f"the kind {kind!r} is not known", hint)
+
+
+@rule(
+    "DB104",
+    "a kind without a schema",
+    level=Level.NOTICE,
+    why="""
+        Paths are looked up in the schema of their kind. Kubernetes' own kinds bring theirs; that of
+        a CustomResourceDefinition is found when the definition is among the setup's objects or
+        manifests, or in a file given with --crd. Without it nothing is known about the paths of
+        these checks, and a slip in one shows only in a run.
+    """,
+    fires=spec("""
+        verification_spec:
+          - name: enforced
+            role: objective
+            check:
+              type: resource_property
+              kind: ClusterPolicy
+              resource_name: limits
+              path: spec.validationFailureAction
+              op: eq
+              value: Enforce
+    """),
+    near_miss=spec("""
+        setup:
+          objects:
+            - apiVersion: apiextensions.k8s.io/v1
+              kind: CustomResourceDefinition
+              metadata: {name: clusterpolicies.kyverno.io}
+              spec:
+                group: kyverno.io
+                scope: Cluster
+                names: {kind: ClusterPolicy, plural: clusterpolicies, singular: clusterpolicy}
+                versions:
+                  - name: v1
+                    served: true
+                    storage: true
+                    schema:
+                      openAPIV3Schema:
+                        type: object
+                        properties:
+                          spec:
+                            type: object
+                            properties:
+                              validationFailureAction: {type: string}
+        verification_spec:
+          - name: enforced
+            role: objective
+            check:
+              type: resource_property
+              kind: ClusterPolicy
+              resource_name: limits
+              path: spec.validationFailureAction
+              op: eq
+              value: Enforce
+    """),
+)
+def kind_without_schema(subject: Subject) -> Iterator[Finding]:
+    """Find kinds that nothing is known about, each once."""
+    if subject.kinds.version is None:
+        return
+    said: set[str] = set()
+    for leaf, kind in _unknown_kinds(subject):
+        if kind.lower() not in said:
+            said.add(kind.lower())
+            yield Finding(
+                (*leaf.path, "kind"),
+                f"nothing is known about the kind {kind!r}: its paths are not looked up",
+                "give its CustomResourceDefinition in the setup, or with --crd FILE",
+            )
+
+
+def _unknown_kinds(subject: Subject) -> Iterator[tuple[Leaf, str]]:
+    for leaf in subject.leaves:
+        node = leaf.node
+        if not isinstance(node, ResourceProperty) or has_placeholder(node.kind):
+            continue
+        if subject.resource(node.kind) is None:
+            yield leaf, node.kind
+
+
+@rule(
+    "DB106",
+    "a selector where a name belongs",
+    level=Level.ERROR,
+    why="""
+        resource_name (and the deployment of scaling_complete) is the name of one object. No name
+        holds '=', ',' or white space, so that a selector written there matches nothing: the check
+        fails whatever the agent does.
+    """,
+    fires=spec("""
+        verification_spec:
+          - name: four replicas
+            role: objective
+            check:
+              type: resource_property
+              kind: Deployment
+              resource_name: app=web
+              path: spec.replicas
+              op: eq
+              value: 4
+    """),
+    near_miss=spec("""
+        verification_spec:
+          - name: four replicas
+            role: objective
+            check:
+              type: resource_property
+              kind: Deployment
+              selector: app=web
+              path: spec.replicas
+              op: eq
+              value: 4
+    """),
+)
+def selector_as_name(subject: Subject) -> Iterator[Finding]:
+    """Find names that are selectors."""
+    for leaf in subject.leaves:
+        node = leaf.node
+        if isinstance(node, ResourceProperty):
+            name, field, right = node.resource_name, "resource_name", "selector: {}"
+        elif isinstance(node, ScalingComplete):
+            name, field, right = node.deployment, "deployment", "the Deployment's own name"
+        else:
+            continue
+        if name is None or has_placeholder(name) or not _SELECTOR_SIGNS.search(name):
+            continue
+        if _takes_any_name(subject, leaf) or not _is_selector(name):
+            continue
+        yield Finding(
+            (*leaf.path, field),
+            f"{name!r} is a selector, no object has such a name",
+            f"write {right.format(name)}",
+        )
+
+
+def _takes_any_name(subject: Subject, leaf: Leaf) -> bool:
+    """Names of roles and bindings may hold almost anything."""
+    return any(
+        (resource := subject.resource(query.kind)) is not None
+        and resource.group in _NAMES_MAY_HOLD_MORE
+        for query in leaf.queries
+    )
+
+
+def _is_selector(text: str) -> bool:
+    try:
+        parse_selector(text)
+    except ValueError:
+        return False
+    return True
+
+
+@rule(
+    "DB108",
+    "a namespace that nobody creates",
+    level=Level.WARNING,
+    why="""
+        The setup creates objects, and none of them is this namespace; Kubernetes itself only has
+        default, kube-system, kube-public and kube-node-lease. Nothing will ever be found there. A
+        safeguard in such a namespace is an error: the task ends as broken before the agent starts,
+        unless the entry says may_appear. An objective may be about a namespace that the agent has
+        to create: then the prompt names it, and nothing is said here.
+    """,
+    fires=spec("""
+        setup:
+          objects:
+            - {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+        verification_spec:
+          - name: the pods are ready
+            role: objective
+            check: {type: pod_healthy, selector: app=web, namespace: shpo}
+    """),
+    near_miss=spec("""
+        prompt: Deploy web to a new namespace, web.
+        setup:
+          objects:
+            - {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+        verification_spec:
+          - name: the pods are ready
+            role: objective
+            check: {type: pod_healthy, selector: app=web, namespace: web}
+    """),
+)
+def unknown_namespace(subject: Subject) -> Iterator[Finding]:
+    """Find namespaces that neither the setup nor Kubernetes creates."""
+    objects = [KubeObject(one) for one in subject.task.setup.objects]
+    if not objects:  # the environment comes from elsewhere
+        return
+    made = {one.name for one in objects if one.data.get("kind") == "Namespace"}
+    for leaf in subject.leaves:
+        for query in () if leaf.is_elsewhere else leaf.queries:
+            namespace = query.namespace
+            if namespace is None or namespace in made or namespace in BUILT_IN_NAMESPACES:
+                continue
+            resource = subject.resource(query.kind)
+            is_open = has_placeholder(namespace)
+            if is_open or (resource is not None and not resource.namespaced):
+                continue
+            finding = _missing_namespace(subject, leaf, namespace, made)
+            if finding is not None:
+                yield finding
+
+
+def _missing_namespace(
+    subject: Subject, leaf: Leaf, namespace: str, made: set[str]
+) -> Finding | None:
+    entry = leaf.entry.entry if leaf.entry is not None else None
+    if entry is not None and entry.may_appear:
+        return None
+    is_safeguard = entry is not None and entry.role == "safeguard"
+    if entry is not None and not is_safeguard and _names(subject.task.prompt, namespace):
+        return None
+    close = difflib.get_close_matches(namespace, made, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else "add the Namespace to setup.objects"
+    if is_safeguard:
+        hint += ", or say may_appear: true"
+    return Finding(
+        (*leaf.path, "namespace"),
+        f"neither the setup nor Kubernetes creates the namespace {namespace!r}",
+        hint,
+        level=Level.ERROR if is_safeguard else None,
+    )
+
+
+def _names(prompt: str, word: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", prompt) is not None

@@ -1,0 +1,181 @@
+"""Rules about the task around its entries: the prompt, the oracle, the variables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from devops_bench.core.diagnostics import Level
+from devops_bench.core.json import JsonValue
+from devops_bench.lint.model import Finding, rule, spec
+from devops_bench.lint.subject import Subject
+from devops_bench.tasks.variables import BUILT_IN_VARIABLES
+from devops_bench.tasks.yaml import DocPath
+
+_TRIVIAL = re.compile(r"^(?:set\s|cd\s|echo\s|export\s|exit\b|sleep\s|#|\S+$)")
+_SHORTEST = 12
+"""Characters of a command below which it may stand in a prompt by chance."""
+_MAX_SCRIPT_BYTES = 256 * 1024
+
+
+@rule(
+    "DB301",
+    "the solution stands in the prompt",
+    level=Level.WARNING,
+    why="""
+        A whole command of the oracle is part of the prompt, so that the agent only has to run it:
+        the task measures reading, not operating. Say what is wrong and what is wanted, not how.
+        Lines without substance (set -eu, cd, echo, comments) do not count.
+    """,
+    fires=spec("""
+        prompt: >-
+          The shop is slow. Run kubectl scale deployment/web --replicas=8 and tell us when it is up.
+        controls:
+          oracle:
+            run: |
+              set -eu
+              kubectl scale deployment/web \\
+                --replicas=8
+        verification_spec:
+          - name: eight are ready
+            role: objective
+            check: {type: scaling_complete, deployment: web, min_replicas: 8}
+    """),
+    near_miss=spec("""
+        prompt: The shop is slow. Have eight replicas of web ready (kubectl works), and tell us.
+        controls:
+          oracle:
+            run: |
+              set -eu
+              kubectl scale deployment/web \\
+                --replicas=8
+        verification_spec:
+          - name: eight are ready
+            role: objective
+            check: {type: scaling_complete, deployment: web, min_replicas: 8}
+    """),
+)
+def oracle_in_prompt(subject: Subject) -> Iterator[Finding]:
+    """Find commands of the oracle in the prompt."""
+    prompt = _normal(subject.task.prompt)
+    for command in _commands(_oracle_text(subject)):
+        if command in prompt:
+            yield Finding(
+                ("prompt",),
+                f"the prompt holds a whole command of the oracle: {command[:100]}",
+                "describe the symptom and the goal, not the commands",
+                key=True,
+            )
+
+
+def _oracle_text(subject: Subject) -> str:
+    oracle = subject.task.controls.oracle
+    if oracle is None or oracle.script is None:
+        return oracle.run or "" if oracle is not None else ""
+    try:
+        with oracle.script.open("rb") as stream:
+            return stream.read(_MAX_SCRIPT_BYTES).decode("utf-8", errors="replace")
+    except OSError:  # the loader has looked at the file; what it says now is the run's business
+        return ""
+
+
+def _commands(script: str) -> Iterator[str]:
+    for line in script.replace("\\\n", " ").splitlines():
+        command = _normal(line)
+        if len(command) >= _SHORTEST and not _TRIVIAL.match(command):
+            yield command
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.split())
+
+
+@rule(
+    "DB302",
+    "a variable that nothing refers to",
+    level=Level.WARNING,
+    why="""
+        variables: gives it a value, and no string of the spec has {{NAME}} for it. Either the
+        reference was forgotten, and --var NAME=VALUE changes nothing, or the name is misspelt where
+        it is used. Comments, keys and manifest files are not replaced.
+    """,
+    fires=spec("""
+        variables: {REPLICA: "4"}
+        prompt: Have four replicas of web.
+        verification_spec:
+          - name: ready
+            role: objective
+            check: {type: scaling_complete, deployment: web, min_replicas: 4}
+    """),
+    near_miss=spec("""
+        variables: {REPLICAS: "4"}
+        prompt: Have {{REPLICAS}} replicas of web.
+        verification_spec:
+          - name: ready
+            role: objective
+            check: {type: scaling_complete, deployment: web, min_replicas: 4}
+    """),
+)
+def unused_variable(subject: Subject) -> Iterator[Finding]:
+    """Find variables that are declared and never referred to."""
+    for name in sorted(subject.parts.declared - subject.used_variables - BUILT_IN_VARIABLES):
+        yield Finding(
+            ("variables", name),
+            f"the variable {name} is never referred to",
+            f"write {{{{{name}}}}} where it is meant, or leave it out",
+            key=True,
+        )
+
+
+@rule(
+    "DB303",
+    "a variable that nothing sets",
+    level=Level.NOTICE,
+    why="""
+        The spec refers to {{NAME}}, and neither gives it a default under variables: nor is it one
+        that the run sets (CLUSTER_NAME, NAMESPACE, RUN_ID). run refuses the spec unless --var
+        NAME=VALUE sets it. For a spec that others run, a default is kinder.
+    """,
+    fires=spec("""
+        prompt: Have four replicas of {{DEPLOYMENT}}.
+        verification_spec:
+          - name: ready
+            role: objective
+            check: {type: scaling_complete, deployment: "{{DEPLOYMENT}}", min_replicas: 4}
+    """),
+    near_miss=spec("""
+        prompt: Have four replicas of web in {{NAMESPACE}}.
+        verification_spec:
+          - name: ready
+            role: objective
+            check: {type: scaling_complete, deployment: web, namespace: "{{NAMESPACE}}"}
+    """),
+)
+def unset_variable(subject: Subject) -> Iterator[Finding]:
+    """Find variables that only --var could set, each at its first use."""
+    said: set[str] = set()
+
+    def in_order(path: DocPath) -> tuple[int, int]:
+        place = subject.parts.document.place(path)
+        return place.line, place.column
+
+    for path in sorted(subject.parts.open_paths, key=in_order):
+        text = _value_at(subject.parts.raw, path)
+        for name in re.findall(r"\{\{([A-Za-z_]\w*)\}\}", text if isinstance(text, str) else ""):
+            if name in said or name in BUILT_IN_VARIABLES or name not in subject.used_variables:
+                continue
+            said.add(name)
+            yield Finding(
+                path,
+                f"nothing in the spec sets the variable {name}",
+                f"give it a default under variables:, or run with --var {name}=VALUE",
+            )
+
+
+def _value_at(value: JsonValue, path: DocPath) -> JsonValue:
+    for part in path:
+        if isinstance(value, dict) and isinstance(part, str):
+            value = value.get(part)
+        elif isinstance(value, list) and isinstance(part, int):
+            value = value[part]
+    return value

@@ -1,0 +1,131 @@
+"""Lint's settings: ``[tool.devops-bench.lint]`` of a pyproject.toml, or a devops-bench.toml."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from devops_bench.core.diagnostics import Level
+from devops_bench.core.errors import InvalidInputError
+
+FailOn: TypeAlias = Literal["error", "warning", "notice", "never"]
+
+OWN_FILE: Final = "devops-bench.toml"
+PROJECT_FILE: Final = "pyproject.toml"
+FAIL_ON: Final[tuple[FailOn, ...]] = ("error", "warning", "notice", "never")
+_KEYS: Final = ("select", "ignore", "fail-on", "kubernetes-version", "crds")
+_FAILING: Final[Mapping[FailOn, frozenset[Level]]] = {
+    "error": frozenset({Level.ERROR}),
+    "warning": frozenset({Level.ERROR, Level.WARNING}),
+    "notice": frozenset(Level),
+    "never": frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a file says; ``None`` or empty for what it does not say.
+
+    Attributes:
+        select: Rules that are looked for.
+        ignore: Rules that are not.
+        fail_on: From which level on a finding makes the exit code 1.
+        kubernetes_version: Of the schemas.
+        crds: Files with CustomResourceDefinitions, absolute.
+        file: Where this was read.
+    """
+
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    fail_on: FailOn | None = None
+    kubernetes_version: str | None = None
+    crds: tuple[Path, ...] = ()
+    file: Path | None = None
+
+
+def fails(level: Level, fail_on: FailOn) -> bool:
+    """Return whether a finding of ``level`` makes the exit code 1."""
+    return level in _FAILING[fail_on]
+
+
+def find_settings(folder: Path) -> Settings:
+    """Return the settings of ``folder``: those of the first file in it or above that has any.
+
+    In one folder a devops-bench.toml goes before a pyproject.toml; the latter only counts with a
+    table ``[tool.devops-bench.lint]``.
+
+    Raises:
+        InvalidInputError: The file cannot be read, or says something that is not known.
+    """
+    absolute = folder.resolve()
+    for parent in (absolute, *absolute.parents):
+        for name in (OWN_FILE, PROJECT_FILE):
+            file = parent / name
+            if file.is_file() and (found := read_settings(file, required=False)) is not None:
+                return found
+    return Settings()
+
+
+def read_settings(file: Path, *, required: bool = True) -> Settings | None:
+    """Read the settings of one file.
+
+    Args:
+        file: A pyproject.toml or any file in the form of devops-bench.toml.
+        required: Whether a pyproject.toml without our table is an error; else it is ``None``.
+
+    Raises:
+        InvalidInputError: The file cannot be read, or says something that is not known.
+    """
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
+        reason = exc.strerror if isinstance(exc, OSError) and exc.strerror else exc
+        raise InvalidInputError(f"{file} cannot be read: {reason}") from exc
+    keys = ("tool", "devops-bench", "lint") if file.name == PROJECT_FILE else ("lint",)
+    table: object = data
+    for key in keys:
+        table = table.get(key) if isinstance(table, dict) else None
+    if table is None:
+        if file.name == PROJECT_FILE and required:
+            raise InvalidInputError(f"{file} has no table [tool.devops-bench.lint]")
+        return None if file.name == PROJECT_FILE else Settings(file=file)
+    if not isinstance(table, dict):
+        raise InvalidInputError(f"{file}: [{'.'.join(keys)}] is not a table")
+    return _settings(table, file)
+
+
+def _settings(table: Mapping[str, object], file: Path) -> Settings:
+    for key in table:
+        if key not in _KEYS:
+            close = difflib.get_close_matches(key, _KEYS, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_KEYS)}"
+            raise InvalidInputError(f"{file}: the setting {key!r} is not known ({hint})")
+    fail_on = _text(table, "fail-on", file)
+    if fail_on is not None and fail_on not in FAIL_ON:
+        raise InvalidInputError(f"{file}: fail-on is one of {', '.join(FAIL_ON)}")
+    return Settings(
+        select=_texts(table, "select", file),
+        ignore=_texts(table, "ignore", file),
+        fail_on=fail_on,
+        kubernetes_version=_text(table, "kubernetes-version", file),
+        crds=tuple(file.parent / name for name in _texts(table, "crds", file)),
+        file=file,
+    )
+
+
+def _text(table: Mapping[str, object], key: str, file: Path) -> str | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, str):
+        raise InvalidInputError(f"{file}: {key} is text in quotes")
+    return value
+
+
+def _texts(table: Mapping[str, object], key: str, file: Path) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+        raise InvalidInputError(f"{file}: {key} is a list of texts")
+    return tuple(value)

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.lint.helpers import ids, lint_text, report
+
+SPEC = """\
+id: web
+verification_spec:
+  - name: ready{comment}
+    role: safeguard
+    severity: recoverable
+    check: {{type: pod_healthy, selector: app=web}}
+"""
+
+
+def test_without_a_comment_it_is_found(tmp_path: Path) -> None:
+    assert ids(lint_text(SPEC.format(comment=""), tmp_path)) == ["DB203"]
+
+
+def test_a_comment_ignores_its_own_line(tmp_path: Path) -> None:
+    text = SPEC.format(comment="  # devops-bench: ignore[DB203] read once on purpose")
+    file = tmp_path / "task.yaml"
+    file.write_text(text)
+    found = report(file)
+    assert found.diagnostics == ()
+    assert [one.rule for one in found.ignored] == ["DB203"]
+
+
+def test_alone_on_a_line_it_ignores_the_next_one_that_says_something(tmp_path: Path) -> None:
+    text = SPEC.format(comment="").replace(
+        "  - name", "  # devops-bench: ignore[DB203] read once\n\n  # a word more\n  - name"
+    )
+    assert lint_text(text, tmp_path) == []
+
+
+def test_it_does_not_ignore_another_rule_or_another_line(tmp_path: Path) -> None:
+    other = SPEC.format(comment="  # devops-bench: ignore[DB205] it settles")
+    assert ids(lint_text(other, tmp_path)) == ["DB203", "DB901"]
+    elsewhere = "# devops-bench: ignore[DB203] read once\n" + SPEC.format(comment="")
+    assert ids(lint_text(elsewhere, tmp_path)) == ["DB901", "DB203"]
+
+
+def test_of_two_ids_the_one_without_a_finding_is_reported(tmp_path: Path) -> None:
+    text = SPEC.format(comment="  # devops-bench: ignore[DB203, DB206] on purpose")
+    found = lint_text(text, tmp_path)
+    assert ids(found) == ["DB901"]
+    assert "DB206" in found[0].message
+    assert (found[0].line, found[0].column) == (3, 18)
+
+
+@pytest.mark.parametrize(
+    ("comment", "why"),
+    [
+        ("ignore[DB203]", "no reason"),
+        ("ignore[DB203]   ", "no reason"),
+        ("ignore[DB999] because", "there is no rule 'DB999'"),
+        ("ignore[] because", "not known here"),
+        ("ignore[DB203,] because", "not known here"),
+        ("ignore DB203 because", "not known here"),
+        ("ingore[DB203] because", "not known here"),
+        ("ignore[DB002] because", "keeps the spec from running"),
+    ],
+)
+def test_a_comment_that_is_wrong_ignores_nothing(tmp_path: Path, comment: str, why: str) -> None:
+    found = lint_text(SPEC.format(comment=f"  # devops-bench: {comment}"), tmp_path)
+    assert sorted(ids(found)) == ["DB203", "DB902"]
+    assert why in next(one.message for one in found if one.rule == "DB902")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "'a # devops-bench: ignore[DB203] text'",
+        '"a # devops-bench: ignore[DB203] text"',
+        "|\n  a\n  # devops-bench: ignore[DB203] text\n  b",
+        ">-\n  a # devops-bench: ignore[DB203] text",
+    ],
+)
+def test_what_stands_in_a_value_is_no_comment(tmp_path: Path, value: str) -> None:
+    text = f"description: {value}\n" + SPEC.format(comment="")
+    assert ids(lint_text(text, tmp_path)) == ["DB203"]
+
+
+def test_without_a_space_before_it_it_is_part_of_a_word(tmp_path: Path) -> None:
+    text = "description: a# devops-bench: ignore[DB203] text\n".replace(": ignore", ":ignore")
+    assert "DB901" not in ids(lint_text(text + SPEC.format(comment=""), tmp_path))
+
+
+def test_a_rule_that_was_not_looked_for_leaves_its_comment_alone(tmp_path: Path) -> None:
+    text = SPEC.format(comment="  # devops-bench: ignore[DB203] read once")
+    assert lint_text(text, tmp_path, ignore=("DB203",)) == []
+
+
+def test_a_comment_about_comments(tmp_path: Path) -> None:
+    text = SPEC.format(comment="  # devops-bench: ignore[DB901] x").replace(
+        "safeguard\n    severity: recoverable", "objective"
+    )
+    assert ids(lint_text(text, tmp_path)) == ["DB901"]

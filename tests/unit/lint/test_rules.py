@@ -1,0 +1,368 @@
+"""What the rules say beyond their two examples: the cases that would be false alarms, or missed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from devops_bench.core.diagnostics import Level
+from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.lint.catalogue import all_rules
+from devops_bench.lint.engine import LintOptions, lint_paths
+from devops_bench.tasks.yaml import parse
+from tests.unit.lint.helpers import ids, lint_text
+
+DEPLOYMENT: JsonObject = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "shop", "labels": {"app": "web"}},
+    "spec": {"replicas": 4},
+}
+SHOP: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+
+
+def prop(path: str | None, op: str, value: JsonValue = None, **more: JsonValue) -> JsonObject:
+    check: JsonObject = {
+        "type": "resource_property",
+        "kind": "Deployment",
+        "resource_name": "web",
+        "namespace": "shop",
+        "op": op,
+        **more,
+    }
+    if path is not None:
+        check["path"] = path
+    if value is not None:
+        check["value"] = value
+    return {key: one for key, one in check.items() if one is not None}
+
+
+def entry(name: str, check: JsonObject, role: str = "objective", **more: JsonValue) -> JsonObject:
+    fields: JsonObject = {"name": name, "role": role, "check": check, **more}
+    if role == "safeguard":
+        fields.setdefault("severity", "recoverable")
+        fields.setdefault("mode", "hold")
+    return fields
+
+
+def found_in(tmp_path: Path, *entries: JsonObject, **task: JsonValue) -> list[str]:
+    text = json.dumps({"id": "web", "verification_spec": list(entries), **task})
+    return ids(lint_text(text, tmp_path))
+
+
+def with_setup(tmp_path: Path, *entries: JsonObject, objects: JsonValue = None) -> list[str]:
+    made: JsonValue = objects if objects is not None else [SHOP, DEPLOYMENT]
+    return found_in(tmp_path, *entries, setup={"objects": made})
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        prop("spec.replicas", "eq", 4),
+        prop("spec.replicas", "gte", 2),
+        prop(None, "exists"),
+        prop(None, "absent", resource_name="other"),
+        prop(None, "exists", resource_name=None, selector="app=web"),
+        {"type": "none", "checks": [prop("spec.replicas", "eq", 8)]},
+        {"type": "any", "checks": [prop("status.readyReplicas", "eq", 8), prop(None, "exists")]},
+        prop("metadata.labels.app", "matches", "^web$"),
+    ],
+)
+def test_what_the_setup_satisfies_passes_already(tmp_path: Path, check: JsonObject) -> None:
+    assert with_setup(tmp_path, entry("x", check)) == ["DB201"]
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        prop("spec.replicas", "eq", 8),
+        prop("status.readyReplicas", "eq", 4),
+        prop("spec.paused", "absent"),  # the server may fill a field in
+        prop("spec.revisionHistoryLimit", "exists"),
+        {"type": "none", "checks": [prop("spec.revisionHistoryLimit", "eq", 10)]},
+        {"type": "all", "checks": [prop(None, "exists"), prop("status.replicas", "eq", 4)]},
+        prop(None, "absent", kind="Pod"),  # controllers make pods
+        prop(None, "absent", kind="ReplicaSet"),
+        prop(None, "exists", kubeconfig="/elsewhere"),
+        prop(None, "exists", resource_name="{{NAME}}", namespace="shop"),
+    ],
+)
+def test_what_the_setup_does_not_decide_is_left_alone(tmp_path: Path, check: JsonObject) -> None:
+    assert "DB201" not in with_setup(tmp_path, entry("x", check))
+
+
+def test_a_safeguard_has_to_pass_already(tmp_path: Path) -> None:
+    assert with_setup(tmp_path, entry("x", prop("spec.replicas", "eq", 4), "safeguard")) == []
+
+
+def test_without_a_setup_nothing_is_known(tmp_path: Path) -> None:
+    assert found_in(tmp_path, entry("x", prop(None, "absent"))) == []
+
+
+@pytest.mark.parametrize(
+    ("check", "level"),
+    [
+        (prop("metadata.name", "exists"), True),
+        (prop("spec.replicas", "gte", 0), True),
+        ({"type": "none", "checks": [prop("spec.replicas", "lt", 0)]}, True),
+        ({"type": "none", "checks": [prop("metadata.uid", "absent")]}, True),
+        (
+            {
+                "type": "any",
+                "checks": [prop("spec.replicas", "gte", 0), prop("spec.paused", "exists")],
+            },
+            True,
+        ),
+        (prop("spec.replicas", "gte", 1), False),
+        (prop(None, "exists"), False),
+        (prop(None, "absent"), False),
+        (prop("status.readyReplicas", "gte", 0), False),  # left out when it is 0
+        (prop("metadata.labels", "exists"), False),
+        (
+            {
+                "type": "all",
+                "checks": [prop("metadata.name", "exists"), prop("spec.replicas", "eq", 4)],
+            },
+            False,
+        ),
+        ({"type": "any", "checks": [prop(None, "absent"), prop("spec.replicas", "eq", 4)]}, False),
+    ],
+)
+def test_a_safeguard_that_cannot_fail(tmp_path: Path, check: JsonObject, level: bool) -> None:
+    found = found_in(tmp_path, entry("x", check, "safeguard"))
+    assert ("DB202" in found) is level
+    assert "DB202" not in found_in(tmp_path, entry("x", check))
+
+
+def test_absent_of_a_field_that_there_is_not_cannot_fail_either(tmp_path: Path) -> None:
+    found = found_in(tmp_path, entry("x", prop("spec.replica", "absent"), "safeguard"))
+    assert found == ["DB202", "DB101"]
+
+
+def both(left: JsonObject, right: JsonObject, tmp_path: Path) -> list[str]:
+    return found_in(tmp_path, entry("a", left), entry("b", right, "safeguard"))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (prop("spec.replicas", "eq", 8), prop("spec.replicas", "eq", 4)),
+        (prop("spec.replicas", "eq", 8), prop("spec.replicas", "ne", 8)),
+        (prop("spec.replicas", "gte", 8), prop("spec.replicas", "lt", 8)),
+        (prop("spec.replicas", "gt", 8), prop("spec.replicas", "lt", 4)),
+        (prop("spec.replicas", "exists"), prop("spec.replicas", "absent")),
+        (prop("spec.replicas", "eq", 4), prop("spec.replicas", "absent")),
+        (
+            prop("spec.strategy.type", "eq", "Recreate"),
+            prop("spec.strategy.type", "matches", "^R.*g"),
+        ),
+        (
+            prop("spec.replicas", "eq", 8),
+            {"type": "all", "checks": [prop("spec.replicas", "eq", 4)]},
+        ),
+    ],
+)
+def test_demands_that_exclude_each_other(
+    tmp_path: Path, left: JsonObject, right: JsonObject
+) -> None:
+    assert "DB208" in both(left, right, tmp_path)
+    assert "DB208" in both(right, left, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (prop("spec.replicas", "eq", 8), prop("spec.replicas", "eq", "8")),
+        (prop("spec.replicas", "gte", 8), prop("spec.replicas", "lte", 8)),
+        (prop("spec.replicas", "eq", 8), prop("spec.replicas", "eq", 4, resource_name="api")),
+        (prop("spec.replicas", "eq", 8), prop("spec.replicas", "eq", 4, namespace="other")),
+        (prop("spec.replicas", "eq", 8), prop("spec.replicas", "eq", 4, kubeconfig="/elsewhere")),
+        (
+            prop("spec.replicas", "eq", 8),
+            {"type": "any", "checks": [prop("spec.replicas", "eq", 4)]},
+        ),
+        (
+            prop("spec.replicas", "eq", 8),
+            {"type": "none", "checks": [prop("spec.replicas", "eq", 4)]},
+        ),
+        (
+            prop("spec.template.spec.containers[*].image", "eq", "a"),
+            prop("spec.template.spec.containers[*].image", "eq", "b"),
+        ),
+        (prop("spec.replicas", "eq", "{{A}}"), prop("spec.replicas", "eq", "{{B}}")),
+    ],
+)
+def test_demands_that_may_both_be_met(tmp_path: Path, left: JsonObject, right: JsonObject) -> None:
+    assert "DB208" not in both(left, right, tmp_path)
+
+
+def test_names_of_checks_do_not_make_them_different(tmp_path: Path) -> None:
+    checks: list[JsonObject] = [
+        {"type": "all", "checks": [prop("spec.replicas", "eq", 4, name=name)]} for name in "ab"
+    ]
+    assert found_in(tmp_path, *(entry(str(i), one) for i, one in enumerate(checks))) == ["DB207"]
+
+
+def test_a_thousand_equal_entries_are_not_light(tmp_path: Path) -> None:
+    entries = [entry(f"{i}", prop("spec.replicas", "eq", i)) for i in range(200)]
+    for i, one in enumerate(entries):
+        one["check"] = prop("spec.replicas", "eq", 4, resource_name=f"web-{i}")
+    assert found_in(tmp_path, *entries) == []
+
+
+def test_weights_of_the_other_role_do_not_count(tmp_path: Path) -> None:
+    heavy = entry("a", prop("spec.replicas", "eq", 4), "safeguard", weight=1000)
+    assert found_in(tmp_path, heavy, entry("b", prop("spec.replicas", "eq", 4))) == []
+
+
+@pytest.mark.parametrize("mode", ["assert", None])
+def test_a_mode_that_is_written_out_is_meant(tmp_path: Path, mode: str | None) -> None:
+    one = entry("x", prop("spec.replicas", "eq", 4), "safeguard")
+    one["mode"] = mode
+    text = json.dumps({"id": "web", "verification_spec": [one]})
+    (found,) = lint_text(text, tmp_path)
+    assert (found.rule, found.level) == ("DB203", Level.NOTICE if mode else Level.WARNING)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["metadata.uid", "metadata.generation", "status.containerStatuses[0].restartCount"],
+)
+def test_what_the_object_remembers_may_be_read_at_the_end(tmp_path: Path, path: str) -> None:
+    check = prop(path, "ne", "1" if path.endswith("uid") else 9, kind="Pod")
+    one = entry("x", check, "safeguard")
+    one["mode"] = None
+    assert found_in(tmp_path, one) == []
+
+
+@pytest.mark.parametrize(
+    ("namespace", "more", "expected"),
+    [
+        ("shop", {}, []),
+        ("kube-system", {}, []),
+        ("default", {}, []),
+        ("{{NAMESPACE}}", {}, []),
+        ("shpo", {}, ["DB108"]),
+        ("shpo", {"may_appear": True}, []),
+    ],
+)
+def test_namespaces(tmp_path: Path, namespace: str, more: JsonObject, expected: list[str]) -> None:
+    check: JsonObject = {"type": "pod_healthy", "selector": "app=web", "namespace": namespace}
+    assert with_setup(tmp_path, entry("x", check, "safeguard", **more)) == expected
+
+
+def test_a_kind_without_namespaces_needs_none(tmp_path: Path) -> None:
+    check = prop(None, "exists", kind="Node", namespace="nowhere")
+    assert with_setup(tmp_path, entry("x", check, "safeguard")) == []
+
+
+def test_a_namespace_that_the_prompt_names_is_the_agents_to_make(tmp_path: Path) -> None:
+    check: JsonObject = {"type": "pod_healthy", "selector": "app=web", "namespace": "web"}
+    setup: JsonObject = {"objects": [SHOP]}
+    for prompt, expected in (("Deploy to web.", []), ("Deploy to web-2.", ["DB108"])):
+        assert found_in(tmp_path, entry("x", check), setup=setup, prompt=prompt) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("app=web", ["DB106"]),
+        ("app in (web)", ["DB106"]),
+        ("app=web,tier!=db", ["DB106"]),
+        ("web", []),
+        ("{{NAME}}", ["DB303"]),
+    ],
+)
+def test_a_selector_in_the_name(tmp_path: Path, name: str, expected: list[str]) -> None:
+    assert found_in(tmp_path, entry("x", prop(None, "exists", resource_name=name))) == expected
+    check: JsonObject = {"type": "scaling_complete", "deployment": name}
+    assert found_in(tmp_path, entry("x", check)) == expected
+
+
+def test_the_name_of_a_role_may_hold_anything(tmp_path: Path) -> None:
+    check = prop(None, "exists", kind="clusterrole", resource_name="system:a=b")
+    assert found_in(tmp_path, entry("x", check)) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "everything"),
+    [
+        (".*", True),
+        ("", True),
+        ("^", True),
+        ("a*", True),
+        ("|x", True),
+        (".", True),
+        ("^.+$", True),
+        ("^$", False),
+        ("[^x]", False),
+        (r"\S", False),
+        ("^nginx:", False),
+        ("{{PATTERN}}", False),
+    ],
+)
+def test_patterns(tmp_path: Path, pattern: str, everything: bool) -> None:
+    path = "spec.template.spec.containers[0].image"
+    check = prop(path, "matches", pattern)
+    found = found_in(tmp_path, entry("x", check))
+    assert ("DB105" in found) is everything
+
+
+def test_patterns_in_filters(tmp_path: Path) -> None:
+    check = prop("spec.template.spec.containers[?(@.name =~ '.*' && @.image)].image", "exists")
+    assert found_in(tmp_path, entry("x", check)) == ["DB105"]
+
+
+def test_types_in_filters(tmp_path: Path) -> None:
+    check = prop("status.conditions[?(@.status == true)].type", "exists")
+    assert found_in(tmp_path, entry("x", check)) == ["DB102"]
+
+
+def test_the_oracles_script_is_read_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "solve.sh").write_text("#!/bin/sh\nkubectl rollout undo deployment/web\n")
+    controls: JsonObject = {"oracle": {"script": "solve.sh"}}
+    check = prop("spec.replicas", "eq", 4)
+    for prompt, expected in (
+        ("Run kubectl rollout   undo deployment/web.", ["DB301"]),
+        ("Undo the rollout of web.", []),
+    ):
+        found = found_in(tmp_path, entry("x", check), controls=controls, prompt=prompt)
+        assert found == expected
+
+
+EXAMPLES = [example.spec for rule in all_rules() for example in (rule.fires, rule.near_miss)]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5) | st.just("{{X}}"),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+
+
+def mutated(value: JsonValue, data: st.DataObject) -> JsonValue:
+    """Replace one value somewhere below."""
+    if isinstance(value, dict) and value and data.draw(st.integers(0, 4)):
+        key = data.draw(st.sampled_from(sorted(value)))
+        return {**value, key: mutated(value[key], data)}
+    if isinstance(value, list) and value and data.draw(st.integers(0, 4)):
+        index = data.draw(st.integers(0, len(value) - 1))
+        return [mutated(one, data) if i == index else one for i, one in enumerate(value)]
+    return data.draw(JSON)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(EXAMPLES), st.data())
+def test_no_spec_makes_a_rule_fall_over(
+    tmp_path_factory: pytest.TempPathFactory, text: str, data: st.DataObject
+) -> None:
+    document, _ = parse(text)
+    value = mutated(document.value if document is not None else {}, data)
+    file = tmp_path_factory.getbasetemp() / "mutated.yaml"
+    file.write_text(json.dumps(value))
+    found = lint_paths([file], LintOptions())
+    assert all(one.rule and one.message for one in found.diagnostics)
