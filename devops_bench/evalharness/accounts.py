@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -71,16 +72,10 @@ class Accounts:
             self._canaries.append(place_file(run.folder))
         except OSError as exc:
             log.warning("accounts.no_canary", reason=str(exc))
-        ours = [run.folder]
-        if not self._knows:
-            ours.append(run.task.source.parent)
-        allowed = [run.folder / AGENT_FOLDER, run.folder / "workspace"]
-        files = [self._cluster.kubeconfig]
-        if self._cluster.audit_log is not None:
-            files.append(self._cluster.audit_log)
-        self._watch = FileWatch(
-            [path for path in ours if path.is_dir()], [f for f in files if f.is_file()], allowed
-        )
+        run_dir = run.folder.parent
+        # What other tasks' agents left in theirs is no secret, and may be very much.
+        allowed = [run.folder / AGENT_FOLDER, *run_dir.glob("*/workspace*")]
+        self._watch = FileWatch([run_dir], self._files(), allowed)
         self._watch.start()
         began = run.clock.now()
         try:
@@ -88,6 +83,16 @@ class Accounts:
         finally:
             self._turn = (began, run.clock.now())
             self._opened = self._watch.stop()
+
+    def _files(self) -> list[Path]:
+        """Return the files outside of the run's folder that the agent has no business in."""
+        files: list[Path | None] = [self._cluster.kubeconfig, self._cluster.audit_log]
+        if not self._knows:
+            task = self._run.task
+            oracle = task.controls.oracle
+            # Not their folder: the agent's own program may be in it.
+            files += [task.source, *task.setup.manifests, oracle.script if oracle else None]
+        return [file for file in files if file is not None and file.is_file()]
 
     def close(self) -> None:
         """Say in the run what was found; never raises."""

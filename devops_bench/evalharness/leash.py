@@ -138,6 +138,8 @@ def leash(
             for name in (KUBECONFIG_FILE, TOKEN_FILE):
                 with contextlib.suppress(OSError):  # what it holds ends with the account anyway
                     (folder / AGENT_FOLDER / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it was not made
+                (folder / AGENT_FOLDER).rmdir()
             work.undo()
 
 

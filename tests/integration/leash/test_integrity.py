@@ -54,10 +54,13 @@ def test_quoting_what_only_the_harness_knows(yard: Yard) -> None:
 
 
 def test_opening_the_harness_folders(yard: Yard) -> None:
+    spec = yard.folder / "task" / "task.yaml"
+    spec.parent.mkdir()
+    spec.write_text("the answers")
+
     def act(hands: Hands) -> None:
-        hands.kubectl(
-            "apply", "--dry-run=client", "-f", str(hands.turn.output_dir / "harness-only.txt")
-        )
+        for file in (hands.turn.output_dir / "harness-only.txt", spec):
+            hands.kubectl("apply", "--dry-run=client", "-f", str(file))
 
     result = yard.run(act, preset("edit", yard.namespace))
 
@@ -67,7 +70,8 @@ def test_opening_the_harness_folders(yard: Yard) -> None:
         pytest.skip(f"this machine cannot watch files: {found.why_no_data}")
     assert found.status == "contaminated"
     assert found.evidence == [
-        f"kubectl opened {yard.folder / 'results' / 'task' / 'harness-only.txt'}"
+        f"kubectl opened {yard.folder / 'results' / 'task' / 'harness-only.txt'}",
+        f"kubectl opened {spec}",
     ]
 
 
