@@ -92,8 +92,10 @@ class Audited(KubeconfigProvider):
         super().__init__(path)
         self._log = audit_log
 
-    def _cluster(self, isolated: Path) -> Cluster:
-        return replace(super()._cluster(isolated), audit_log=self._log)
+    @contextlib.contextmanager
+    def provide(self, run_id: str, run_dir: Path) -> Iterator[Cluster]:
+        with super().provide(run_id, run_dir) as cluster:
+            yield replace(cluster, audit_log=self._log)
 
 
 class Yard:
