@@ -16,6 +16,7 @@ from devops_bench.results.trust import RequestReport, ViolationCause, Who
 PlaceCall = Callable[[dt.datetime], str | None]
 """Returns which tool call of the agent was at work at a time, ``None`` when that is not one."""
 
+_ACCOUNTS: Final = "system:serviceaccount:"
 _SLACK: Final = dt.timedelta(seconds=1)
 _CONTROLLER_MANAGERS: Final = ("kube-", "kwok", "etcd-")
 _OUR_MANAGER: Final = "devops-bench"
@@ -67,7 +68,8 @@ def _by_audit(
         return cause.model_copy(update={"note": "no request in the audit log matches the change"})
     by = report.of(written, matched_by)
     led = None
-    if by.who == "controller":
+    hand = _may_be_a_hand(by)
+    if hand:
         deletion = next((e for e in reversed(earlier) if requests.parties.who(e) == "agent"), None)
         led = deletion or requests.leading(
             change.uid, _references(change), change.namespace, written
@@ -79,10 +81,15 @@ def _by_audit(
             if led is None
             else report.of(led, "uid" if led in earlier else "relation"),
             "note": ""
-            if led is not None or by.who != "controller"
+            if led is not None or not hand
             else "no earlier request of the agent bears on it",
         }
     )
+
+
+def _may_be_a_hand(by: RequestReport) -> bool:
+    """Return whether it may have acted on what the agent did: a controller, an operator's too."""
+    return by.who == "controller" or (by.who == "other" and by.user.startswith(_ACCOUNTS))
 
 
 Match = Literal["resourceVersion", "uid", "time", "relation", "managedFields"]

@@ -182,6 +182,13 @@ def test_pods_that_left_the_endpoints_are_looked_at() -> None:
     assert ids(cause(change, [pod, labelled, updated])) == (updated.id, labelled.id)
 
 
+def test_an_operator_is_a_hand_and_a_person_is_not() -> None:
+    made = event(5, AGENT, "patch", "carts", answered("c", 7))
+    for user, led in (("system:serviceaccount:ops:operator", made.id), ("mallory", None)):
+        written = event(7, user, "update", "carts", answered("c", 9))
+        assert ids(cause(changed("c", 9, "Cart"), [made, written])) == (written.id, led)
+
+
 def test_nothing_of_another_application_is_blamed() -> None:
     other = event(5, AGENT, "patch", "deployments", answered("x", 7, 2), name="other")
     status = event(7, ROLLER, "update", "deployments", answered("d", 9, 2), subresource="status")
