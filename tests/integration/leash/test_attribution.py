@@ -124,11 +124,9 @@ def test_a_deletion_is_told_by_uid(shop: Yard) -> None:
 
 
 def test_a_safeguard_that_is_judged_once(shop: Yard) -> None:
-    for name, kind in (("there", "deployment"), ("image", "deployment")):
-        wanted = check(
-            shop, kind, "metadata.labels.team", "shop", "web" if name == "image" else "b"
-        )
-        shop.safeguard(name, {**wanted, "op": "exists"}, mode="assert")
+    for name, each in (("deleted", "b"), ("changed", "web")):
+        wanted = check(shop, "deployment", "metadata.labels.team", "shop", each)
+        shop.safeguard(name, wanted, mode="assert")
     labels: JsonObject = {"team": "shop"}
     for each in ("web", "b"):
         made = deployment(each, shop.namespace)
@@ -144,8 +142,8 @@ def test_a_safeguard_that_is_judged_once(shop: Yard) -> None:
 
     result = shop.run(act, preset("edit", shop.namespace))
 
-    assert told(cause(result, "image").written_by)[:2] == ("agent", "patch")
-    deleted = cause(result, "there")
+    assert told(cause(result, "changed").written_by)[:2] == ("agent", "patch")
+    deleted = cause(result, "deleted")
     assert told(deleted.written_by)[:2] == ("agent", "delete")
     assert deleted.object == f"deployment {shop.namespace}/b"
 
