@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,10 +22,12 @@ from devops_bench.core.errors import (
     RunInterruptedError,
 )
 from devops_bench.evalharness.access import ClusterAccess, KubeAccess
+from devops_bench.evalharness.accounts import Accounts, accounts
 from devops_bench.evalharness.budget import PostRun, require_windows
 from devops_bench.evalharness.clock import TaskClock
 from devops_bench.evalharness.events import NullReporter, Phase, Reporter
 from devops_bench.evalharness.hold import HoldObservation, SafeguardMonitor
+from devops_bench.evalharness.leash import LeashOptions, leash
 from devops_bench.evalharness.limits import setup_timeout_sec, verification_total_budget_sec
 from devops_bench.evalharness.preparation import (
     await_ready,
@@ -39,7 +41,8 @@ from devops_bench.evalharness.turns import TurnOptions, take_turn
 from devops_bench.results.evidence.records import EvidenceSink
 from devops_bench.results.evidence.writer import open_evidence
 from devops_bench.results.model import ReportRow, TaskResult
-from devops_bench.tasks.model import Task
+from devops_bench.results.trust import AccessReport
+from devops_bench.tasks.model import DEFAULT_TIMEOUT_SEC, Task
 from devops_bench.verification.spec import HoldScope, VerificationEntry
 
 log = structlog.get_logger(__name__)
@@ -161,12 +164,40 @@ class DefaultEvalHarness:
         return run.finish()
 
     def _run_phases(self, run: TaskRun, agent: Agent) -> None:
-        with self._cluster(run) as (cluster, access):
+        knows = agent.name == "oracle"
+        with (
+            self._cluster(run) as (cluster, access),
+            accounts(run, cluster, knows_the_answer=knows) as kept,
+        ):
             self._set_up(run, access)
-            with self._monitor(run, access) as monitor:
+            with self._leash(run, cluster, kept) as given, self._monitor(run, access) as monitor:
                 self._baseline(run, monitor)
-                self._turn(run, agent, cluster, monitor)
+                with kept.turn():
+                    self._turn(run, agent, given, monitor)
                 self._verify(run, access, monitor)
+
+    @contextmanager
+    def _leash(self, run: TaskRun, cluster: Cluster, kept: Accounts) -> Iterator[Cluster]:
+        """Give the agent the access that the task grants; yield the cluster as it gets it."""
+        granted = run.task.access
+        if granted is None or self._options.judge_only:
+            if not self._options.judge_only:
+                run.on_access(AccessReport(kind="harness"))
+            yield cluster
+            return
+        options = LeashOptions(
+            granted,
+            turn_sec=self._options.timeout_sec or run.task.timeout_sec or DEFAULT_TIMEOUT_SEC,
+            timeout_sec=setup_timeout_sec(),
+            secret={"answers": kept.cluster_canary.value},
+            remove=self._options.keep or not cluster.disposable,
+        )
+        with leash(
+            cluster, run.folder, options, clock=run.clock, left_behind=run.leave_behind
+        ) as held:
+            run.on_access(held.report)
+            kept.leashed(held)
+            yield replace(cluster, kubeconfig=held.kubeconfig)
 
     @contextmanager
     def _cluster(self, run: TaskRun) -> Iterator[tuple[Cluster, ClusterAccess]]:

@@ -19,6 +19,7 @@ from devops_bench.evalharness.conclusion import conclude
 from devops_bench.evalharness.events import Phase, Reporter
 from devops_bench.evalharness.observation import HoldObservation
 from devops_bench.evalharness.rows import invalid_row, row_of, verdict_of
+from devops_bench.evalharness.trail import Trail
 from devops_bench.evalharness.window import Method
 from devops_bench.k8s.delete import CreatedObject
 from devops_bench.k8s.watch.gap import Gap
@@ -39,6 +40,7 @@ from devops_bench.results.model import (
     ReportRow,
     TaskResult,
 )
+from devops_bench.results.trust import AccessReport, Attribution, IntegrityReport
 from devops_bench.tasks.model import Task
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
@@ -70,13 +72,17 @@ class TaskRun:
     ) -> None:
         self.task = task
         self.folder = folder
-        self.sink = sink
+        self.trail = Trail(sink, task.entries)
+        self.sink: EvidenceSink = self.trail
         self._run_id = run_id
         self._recording = False
         self.created: list[CreatedObject] = []
         self.outcomes: dict[str, EntryOutcome] = {}
         self.cluster: ClusterReport | None = None
         self.agent: AgentReport | None = None
+        self.access: AccessReport | None = None
+        self.attribution: list[Attribution] = []
+        self.integrity: IntegrityReport | None = None
         self.left_behind: list[str] = []
         self.unverified: list[str] = []
         self.problem: str | None = None
@@ -85,7 +91,7 @@ class TaskRun:
         self.journal = Journal(folder, clock=clock)
         self.clock = clock
         self._reporter = reporter
-        self._started_at: dt.datetime = clock.now()
+        self.started_at: dt.datetime = clock.now()
         self._start = clock.monotonic()
         self._phases: list[PhaseReport] = []
         self._last_status: dict[str, str] = {}
@@ -123,6 +129,12 @@ class TaskRun:
         self._begin_recording(cluster.server_version)
         self.journal.write("cluster_ready", **self.cluster.model_dump())
         self.notice(f"cluster: {cluster.description}")
+
+    def on_access(self, report: AccessReport) -> None:
+        """Record what the agent can do from now on."""
+        self.access = report
+        self.journal.write("access", **report.model_dump(mode="json"))
+        self.notice(f"agent access: {report}")
 
     def on_created(self, created: CreatedObject) -> None:
         """Record an object that teardown must delete."""
@@ -266,8 +278,11 @@ class TaskRun:
             left_behind=self.left_behind,
             unverified=self.unverified,
             recording_cut=self.sink.problem or self.journal.problem,
-            started_at=self._started_at,
+            started_at=self.started_at,
             elapsed_sec=self.clock.monotonic() - self._start,
+            access=self.access,
+            attribution=self.attribution,
+            integrity=self.integrity,
         )
         self.journal.write("task_ended", status=result.status, outcome=result.outcome)
         self.journal.close()
@@ -289,7 +304,7 @@ class TaskRun:
                 task_id=self.task.id,
                 harness_version=__version__,
                 server_version=server_version,
-                started_at=self._started_at.isoformat(),
+                started_at=self.started_at.isoformat(),
                 entries=tuple(entry_as_json(entry) for entry in self.task.entries),
                 entry_errors=tuple((e.name, e.reason) for e in self.task.entry_errors),
             )

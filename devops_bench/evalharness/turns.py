@@ -135,7 +135,10 @@ def _sandbox(run: TaskRun, options: TurnOptions) -> SandboxOptions | None:
     if asked is None:
         return None
     hidden = (*asked.hidden, run.task.source.absolute().parent, run.folder.parent)
-    return SandboxOptions(asked.kind, asked.allowed, asked.readable, hidden)
+    # A token that is renewed during the turn lies in a file, which its kubeconfig names.
+    own = run.folder / "agent"
+    readable = (*asked.readable, own) if own.is_dir() else asked.readable
+    return SandboxOptions(asked.kind, asked.allowed, readable, hidden)
 
 
 def _stopped_by(exc: BaseException, elapsed_sec: float) -> AgentResult:

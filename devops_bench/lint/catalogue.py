@@ -146,6 +146,33 @@ _loader(
     ),
 )
 _loader(
+    rule_ids.ACCESS_ESCALATES,
+    "a rule of the access by which the agent could have more",
+    """
+    Impersonation, tokens and Secrets that become tokens, roles and bindings, nodes/proxy, labels of
+    namespaces (they enforce Pod Security), admission webhooks, the namespaces of the cluster, and
+    what is written in all namespaces at once. docs/access.md has the list and the reasons.
+    """,
+    spec("""
+        access:
+          rules:
+            - {resources: [secrets], verbs: [create], namespaces: [shop]}
+        verification_spec:
+          - name: ready
+            role: objective
+            check: {type: pod_healthy, selector: app=web}
+    """),
+    spec("""
+        access:
+          rules:
+            - {resources: [secrets], resourceNames: [db], verbs: [get, patch], namespaces: [shop]}
+        verification_spec:
+          - name: ready
+            role: objective
+            check: {type: pod_healthy, selector: app=web}
+    """),
+)
+_loader(
     rule_ids.ENTRY_FIELD,
     "a field of an entry or a check is missing, or holds the wrong thing",
     """

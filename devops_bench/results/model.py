@@ -8,6 +8,7 @@ from typing import Literal, NotRequired
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict  # pydantic refuses typing's before Python 3.12
 
+from devops_bench.results.trust import AccessReport, Attribution, IntegrityReport
 from devops_bench.scoring.outcome import TaskStatus
 from devops_bench.scoring.rollup import Verdict
 
@@ -240,6 +241,9 @@ class TaskResult(_Record):
         recording_cut: Why the recording of what was seen is not whole; null when it is.
         started_at: When the task began (UTC).
         elapsed_sec: Seconds that the whole task took.
+        access: What the agent could do; null when there was no agent.
+        attribution: Whose doing the violations were, one for each violated safeguard.
+        integrity: Whether the agent read or changed what it must not; null when it was not started.
     """
 
     id: str
@@ -258,6 +262,9 @@ class TaskResult(_Record):
     recording_cut: str | None = None
     started_at: dt.datetime | None = None
     elapsed_sec: float = 0.0
+    access: AccessReport | None = None
+    attribution: list[Attribution] = Field(default_factory=list)
+    integrity: IntegrityReport | None = None
 
 
 class RunResult(_Record):

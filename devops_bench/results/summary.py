@@ -12,6 +12,7 @@ from devops_bench.results.model import (
     RunResult,
     TaskResult,
 )
+from devops_bench.results.trust_text import access_lines, attribution_lines, integrity_lines
 
 _MARKS = {"pass": "ok   ", "fail": "FAIL ", "error": "ERROR"}
 
@@ -59,6 +60,7 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
         if agent.reason:
             yield f"         {agent.reason}"
         yield from _agent_lines(agent)
+    yield from access_lines(task)
     for role, heading in (
         ("objective", "objectives"),
         ("safeguard", "safeguards"),
@@ -69,6 +71,8 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
             yield f"  {heading}:"
             for row in rows:
                 yield from _row_lines(row)
+                yield from attribution_lines(task, row["name"])
+    yield from integrity_lines(task)
     for text in task.unverified:
         yield f"  what was watched could have been replaced unnoticed: {text}"
     if task.recording_cut is not None:

@@ -13,6 +13,7 @@ from devops_bench.core.diagnostics import Diagnostic, Level
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.tasks import rule_ids
+from devops_bench.tasks.access import read_access
 from devops_bench.tasks.controls import ControlRules, read_controls
 from devops_bench.tasks.entries import EntryRules, Mode, read_checks, read_entries
 from devops_bench.tasks.find import find_tasks
@@ -253,6 +254,7 @@ def _read(
     root = _entries_path(raw)
     listed = raw.get(str(root[0]))
     entries, errors = read_entries(listed, root, findings, rules) if listed else ((), ())
+    setup = _setup(raw.get("setup"), folder, findings, rules, replaced)
     return Task(
         id=str(raw.get("id", raw.get("task_id"))),
         prompt=prompt,
@@ -262,7 +264,7 @@ def _read(
         description=_text(raw.get("description")),
         timeout_sec=timeout,
         verification_budget_sec=budget,
-        setup=_setup(raw.get("setup"), folder, findings, rules, replaced),
+        setup=setup,
         requires=_texts(raw.get("requires")),
         controls=read_controls(
             raw.get("controls"),
@@ -272,6 +274,7 @@ def _read(
         mcp_servers=read_mcp_servers(raw.get("mcp_servers")),
         entries=entries,
         entry_errors=errors,
+        access=read_access(raw.get("access"), setup.objects, findings, replaced.open_paths),
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from devops_bench.core.json import JsonObject
+from devops_bench.k8s.rbac import Grant
 from devops_bench.verification.spec import VerificationEntry
 
 DEFAULT_TIMEOUT_SEC: Final = 1800.0
@@ -131,6 +132,19 @@ class McpServer:
 
 
 @dataclass(frozen=True, slots=True)
+class Access:
+    """What the agent may do on the cluster, and nothing else.
+
+    Attributes:
+        preset: The preset's name, ``None`` without one.
+        grants: The rules and where they hold, those of the preset included; none escalates.
+    """
+
+    preset: str | None = None
+    grants: tuple[Grant, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One spec.
 
@@ -152,6 +166,8 @@ class Task:
         mcp_servers: MCP servers by name, for agents that take them.
         entries: What is judged.
         entry_errors: Entries that did not parse; only with ``--allow-invalid-entries``.
+        access: What the agent may do; ``None`` when the task does not say: it then gets the
+            harness's own credentials.
     """
 
     id: str
@@ -169,3 +185,4 @@ class Task:
     mcp_servers: Mapping[str, McpServer] = field(default_factory=dict)
     entries: tuple[VerificationEntry, ...] = ()
     entry_errors: tuple[EntryError, ...] = ()
+    access: Access | None = None

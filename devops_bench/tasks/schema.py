@@ -218,6 +218,31 @@ class McpServerFile(_Part):
         return self
 
 
+class AccessRuleFile(_Part):
+    """One RBAC rule, and where it holds."""
+
+    apiGroups: list[str] | None = Field(None, description="API groups; default: the core group.")  # noqa: N815 - Kubernetes' name
+    resources: list[str] = Field(description="Plural names, or name/subresource.")
+    verbs: list[str]
+    resourceNames: list[str] | None = Field(None, description="Only these objects.")  # noqa: N815 - Kubernetes' name
+    namespaces: list[str] | None = Field(
+        None, description="Where it holds; default: the namespaces of the access."
+    )
+    cluster: bool = Field(False, description="It holds in the whole cluster.")
+
+
+class AccessFile(_Part):
+    """What the agent may do on the cluster, and nothing else."""
+
+    preset: str | None = Field(
+        None, description="Rules of ours: view, edit or admin; none of them escalates."
+    )
+    namespaces: list[str] | None = Field(
+        None, description="Where it holds; default: every namespace of the setup."
+    )
+    rules: list[AccessRuleFile] = Field(default_factory=list, description="More RBAC rules.")
+
+
 class TaskFile(_Part):
     """A task of devops-bench."""
 
@@ -241,6 +266,9 @@ class TaskFile(_Part):
         description="What the cluster must offer; one without it refuses the task.",
     )
     setup: SetupFile | None = None
+    access: AccessFile | None = Field(
+        None, description="What the agent may do; default: all that the harness may."
+    )
     controls: ControlsFile | None = None
     mcp_servers: dict[str, McpServerFile] = Field(
         default_factory=dict, description="MCP servers, by name, for agents that take them."

@@ -15,6 +15,8 @@ from devops_bench.tasks.findings import Findings, did_you_mean
 from devops_bench.tasks.schema import (
     ENTRY_KEYS,
     UNUSED_KEYS,
+    AccessFile,
+    AccessRuleFile,
     ControlsFile,
     MutantFile,
     OracleFile,
@@ -29,6 +31,8 @@ from devops_bench.tasks.yaml import DocPath
 _PARTS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
     (): TaskFile,
     ("setup",): SetupFile,
+    ("access",): AccessFile,
+    ("access", "rules", "*"): AccessRuleFile,
     ("controls",): ControlsFile,
     ("controls", "oracle"): OracleFile,
     ("controls", "partial"): PartialFile,
@@ -44,6 +48,7 @@ _EXPECTED: Final = {
     "list_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
+    "bool_type": "true or false",
 }
 
 _OUT_OF_RANGE: Final = ("greater_than", "greater_than_equal", "less_than_equal", "finite_number")
@@ -113,6 +118,8 @@ def _add(error: ErrorDetails, findings: Findings) -> None:
         hint = did_you_mean(str(path[-1]), model.model_fields)
         message = f"unknown key {str(path[-1])!r}"
         findings.add(path, message, hint, key=True, rule=rule_ids.UNKNOWN_FIELD)
+    elif kind == "missing":
+        findings.add(path[:-1], f"{path[-1]} is missing")
     elif kind in _EXPECTED:
         expected = _EXPECTED[kind]
         findings.add(path, f"{expected} is needed here, not {_shown(value)}")

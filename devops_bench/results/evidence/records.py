@@ -246,13 +246,12 @@ EvidenceRecord: TypeAlias = (
 
 
 class EvidenceSink(Protocol):
-    """Where records go. Called by several threads.
+    """Where records go. Called by several threads."""
 
-    Attributes:
-        problem: Why the recording is cut, ``None`` while it is whole. Verdicts do not depend on it.
-    """
-
-    problem: str | None
+    @property
+    def problem(self) -> str | None:
+        """Why the recording is cut, ``None`` while it is whole. Verdicts do not depend on it."""
+        ...
 
     def record(self, record: EvidenceRecord) -> None:
         """Write a record; never raises. What cannot be written ends the recording for good."""

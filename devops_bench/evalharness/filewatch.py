@@ -1,0 +1,208 @@
+"""Sees which files of the harness the agent's processes open: fanotify, on Linux, as root.
+
+https://man7.org/linux/man-pages/man7/fanotify.7.html. Each opening waits for our answer, which
+always is yes: only so the process still exists when it is looked at. When this process ends, the
+kernel lets everybody go on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import struct
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+log = structlog.get_logger(__name__)
+
+MAX_FOLDERS: Final = 1000
+MAX_OPENINGS: Final = 100
+"""So many different openings are kept."""
+
+_CLOEXEC, _NONBLOCK, _CLASS_CONTENT = 0x1, 0x2, 0x4
+_MARK_ADD: Final = 0x1
+_OPEN_PERM, _ON_CHILD = 0x10000, 0x08000000
+_AT_FDCWD: Final = -100
+_EVENT: Final = struct.Struct("=IBBHQii")
+_ANSWER: Final = struct.Struct("=iI")
+_ALLOW: Final = 1
+_BUFFER_BYTES: Final = 1 << 16
+_POLL_MS: Final = 200
+_MAX_ANCESTORS: Final = 64
+
+
+class FileWatch:
+    """Notes files that processes below this one open.
+
+    Args:
+        folders: What is watched, with everything below that is there now.
+        files: More files.
+        allowed: Files and folders that they may open.
+
+    Attributes:
+        why_not: Why nothing can be seen; ``None`` while it is.
+    """
+
+    def __init__(
+        self, folders: Iterable[Path], files: Iterable[Path] = (), allowed: Iterable[Path] = ()
+    ) -> None:
+        self.why_not: str | None = None
+        self._folders = tuple(folders)
+        self._files = tuple(files)
+        self._allowed = tuple(path.resolve() for path in allowed)
+        self._openings: dict[tuple[str, str], None] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._descriptor = -1
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to watch; never raises, :attr:`why_not` says what is in the way."""
+        if sys.platform != "linux":
+            self.why_not = "fanotify is there on Linux only"
+            return
+        try:
+            self._open()
+        except OSError as exc:
+            self.why_not = f"fanotify cannot be used: {exc.strerror or exc}"
+            self._close()
+            return
+        self._thread = threading.Thread(target=self._run, name="file-watch", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> list[str]:
+        """End it; safe to call twice.
+
+        Returns:
+            ``PROGRAM opened FILE`` for each that was opened.
+        """
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(5.0)
+        with self._lock:
+            return [f"{program} opened {path}" for program, path in self._openings]
+
+    def _open(self) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._descriptor = _checked(
+            libc.fanotify_init(_CLOEXEC | _NONBLOCK | _CLASS_CONTENT, os.O_RDONLY | os.O_CLOEXEC)
+        )
+        mark = libc.fanotify_mark
+        mark.argtypes = [
+            ctypes.c_int,
+            ctypes.c_uint,
+            ctypes.c_uint64,
+            ctypes.c_int,
+            ctypes.c_char_p,
+        ]
+        for folder in self._all_folders():
+            mask = _OPEN_PERM | _ON_CHILD
+            _checked(mark(self._descriptor, _MARK_ADD, mask, _AT_FDCWD, os.fsencode(folder)))
+        for file in self._files:
+            path = os.fsencode(file)
+            _checked(mark(self._descriptor, _MARK_ADD, _OPEN_PERM, _AT_FDCWD, path))
+
+    def _all_folders(self) -> Iterator[Path]:
+        count = 0
+        for top in self._folders:
+            for name, below, _ in os.walk(top):
+                folder = Path(name).resolve()
+                if self._is_allowed(folder):
+                    below.clear()
+                    continue
+                count += 1
+                if count > MAX_FOLDERS:
+                    raise OSError(f"there are more than {MAX_FOLDERS} folders to watch")
+                yield folder
+
+    def _is_allowed(self, path: Path) -> bool:
+        return any(path == one or path.is_relative_to(one) for one in self._allowed)
+
+    def _run(self) -> None:
+        try:
+            poll = select.poll()
+            poll.register(self._descriptor, select.POLLIN)
+            while not self._stop.is_set():
+                if poll.poll(_POLL_MS):
+                    self._take()
+            self._take()
+        except Exception as exc:
+            log.exception("file_watch.failed")
+            self.why_not = f"it failed: {exc}"
+        finally:
+            # Whatever happened: nobody may wait for an answer that never comes.
+            self._close()
+
+    def _take(self) -> None:
+        try:
+            data = os.read(self._descriptor, _BUFFER_BYTES)
+        except BlockingIOError:
+            return
+        while len(data) >= _EVENT.size:
+            length, _, _, _, mask, descriptor, pid = _EVENT.unpack_from(data)
+            data = data[length:]
+            if descriptor < 0:
+                self.why_not = "more was opened than could be looked at"
+                continue
+            try:
+                if pid != os.getpid() and mask & _OPEN_PERM:
+                    self._look(descriptor, pid)
+            finally:
+                with contextlib.suppress(OSError):  # whoever asked is gone
+                    os.write(self._descriptor, _ANSWER.pack(descriptor, _ALLOW))
+                os.close(descriptor)
+
+    def _look(self, descriptor: int, pid: int) -> None:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if self._is_allowed(path) or not _is_below_us(pid):
+            return
+        with self._lock:
+            if len(self._openings) < MAX_OPENINGS:
+                self._openings[_program(pid), str(path)] = None
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def _is_below_us(pid: int) -> bool:
+    ours = os.getpid()
+    for _ in range(_MAX_ANCESTORS):
+        if pid == ours:
+            return True
+        parent = _parent(pid)
+        if parent is None or parent <= 1:
+            return False
+        pid = parent
+    return False
+
+
+def _parent(pid: int) -> int | None:
+    try:
+        # The name in parentheses may hold anything, also parentheses.
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _program(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return f"process {pid}"
+    return Path(os.fsdecode(words[0])).name or f"process {pid}"

@@ -1,0 +1,250 @@
+"""The agent's own access: made after the setup, proven before the turn, gone at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from devops_bench.clusters.base import Cluster
+from devops_bench.core.clock import Clock
+from devops_bench.core.errors import DevopsBenchError
+from devops_bench.core.files import write_atomic
+from devops_bench.core.json import JsonObject
+from devops_bench.evalharness.selfcheck import SelfCheck
+from devops_bench.k8s.client import ApiClient, connect
+from devops_bench.k8s.delete import CreatedObject, delete_objects
+from devops_bench.k8s.discovery import Discovery
+from devops_bench.k8s.identity import (
+    Enforced,
+    Identity,
+    Token,
+    create_identity,
+    enforce_pod_security,
+    new_name,
+    release_pod_security,
+    request_token,
+    write_token_kubeconfig,
+)
+from devops_bench.k8s.rbac import makes_pods
+from devops_bench.results.trust import AccessCheck, AccessReport
+from devops_bench.tasks.model import Access
+
+log = structlog.get_logger(__name__)
+
+AGENT_FOLDER: Final = "agent"
+"""The folder, below the task's, of what the harness gives to the agent."""
+
+KUBECONFIG_FILE: Final = "kubeconfig"
+TOKEN_FILE: Final = "token"  # noqa: S105 - a name
+"""Only there when the server gives tokens that are shorter than the turn."""
+
+TOKEN_SLACK_SEC: Final = 300.0
+"""How much longer than the turn a token should live."""
+
+_CHECK_TIMEOUT_SEC: Final = 30.0
+_DELETE_TIMEOUT_SEC: Final = 60.0
+_RENEW_AFTER: Final = 0.5
+_LEAST_RENEWAL_SEC: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class LeashOptions:
+    """What is asked for.
+
+    Attributes:
+        access: What the task grants.
+        turn_sec: Seconds that the turn may take, > 0.
+        timeout_sec: Seconds that making the account may take, > 0.
+        secret: What the Secret in the harness's namespace holds; ``None`` for no Secret.
+        remove: Whether everything is removed at the end; not needed where the cluster itself ends.
+    """
+
+    access: Access
+    turn_sec: float
+    timeout_sec: float = 60.0
+    secret: JsonObject | None = None
+    remove: bool = True
+
+
+@dataclass(slots=True)
+class Leash:
+    """The agent's access while it lasts.
+
+    Attributes:
+        identity: Its account.
+        kubeconfig: What the agent gets.
+        report: What the result says about it.
+    """
+
+    identity: Identity
+    kubeconfig: Path
+    report: AccessReport
+
+
+@contextlib.contextmanager
+def leash(
+    cluster: Cluster,
+    folder: Path,
+    options: LeashOptions,
+    *,
+    clock: Clock,
+    left_behind: Callable[[str], None],
+) -> Iterator[Leash]:
+    """Give the agent an account of its own, and take it away again.
+
+    Args:
+        cluster: The cluster, with the harness's kubeconfig.
+        folder: The task's folder.
+        options: What is asked for.
+        clock: Where time comes from.
+        left_behind: Told of each object that could not be removed.
+
+    Raises:
+        SetupError: The account could not be made, or does not have exactly what it must have.
+        ClusterError: The server did not answer.
+    """
+    with contextlib.closing(connect(cluster.kubeconfig)) as client:
+        work = _Work(client, options, left_behind)
+        try:
+            identity = create_identity(
+                client,
+                Discovery(client),
+                options.access.grants,
+                name=new_name(),
+                secret=options.secret,
+                record=work.note,
+                timeout_sec=options.timeout_sec,
+            )
+            work.enforce()
+            token = request_token(client, identity, options.turn_sec + TOKEN_SLACK_SEC)
+            lasts = token.expires_at >= clock.now() + dt.timedelta(seconds=options.turn_sec)
+            kubeconfig = _kubeconfig(cluster, folder, token, lasts=lasts)
+            report = work.report(identity, token)
+            checked = _proven(kubeconfig, identity, options, clock)
+            report = report.model_copy(update={"checks": checked})
+            with contextlib.ExitStack() as stack:
+                if not lasts:
+                    file = folder / AGENT_FOLDER / TOKEN_FILE
+                    stack.enter_context(_renewing(client, identity, token, file, options, clock))
+                yield Leash(identity, kubeconfig, report)
+        finally:
+            for name in (KUBECONFIG_FILE, TOKEN_FILE):
+                with contextlib.suppress(OSError):  # what it holds ends with the account anyway
+                    (folder / AGENT_FOLDER / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # it was not made
+                (folder / AGENT_FOLDER).rmdir()
+            work.undo()
+
+
+@dataclass(slots=True)
+class _Work:
+    """What was done, to be undone."""
+
+    client: ApiClient
+    options: LeashOptions
+    left_behind: Callable[[str], None]
+    created: list[CreatedObject] = field(default_factory=list)
+    enforced: list[Enforced] = field(default_factory=list)
+
+    def note(self, one: CreatedObject) -> None:
+        """Note an object that was made."""
+        self.created.append(one)
+
+    def enforce(self) -> None:
+        """Make every namespace safe in which the agent may create workloads."""
+        namespaces: dict[str, None] = {}
+        for grant in self.options.access.grants:
+            if makes_pods(grant.rules):
+                namespaces.update(dict.fromkeys(grant.namespaces))
+        for namespace in namespaces:
+            self.enforced.append(enforce_pod_security(self.client, namespace))
+
+    def report(self, identity: Identity, token: Token) -> AccessReport:
+        rules = [
+            f"{rule} in {', '.join(grant.namespaces) or 'the whole cluster'}"
+            for grant in self.options.access.grants
+            for rule in grant.rules
+        ]
+        return AccessReport(
+            kind="own",
+            preset=self.options.access.preset,
+            account=identity.username,
+            rules=rules,
+            pod_security={item.namespace: item.level for item in self.enforced},
+            token_expires_at=token.expires_at,
+        )
+
+    def undo(self) -> None:
+        """Remove what was made, by uid; what fails is told, and changes no verdict."""
+        if not self.options.remove:
+            return
+        try:
+            for item in self.enforced:
+                why = release_pod_security(self.client, item)
+                if why is not None:
+                    self.left_behind(why)
+            for left in delete_objects(self.client, self.created, _DELETE_TIMEOUT_SEC):
+                self.left_behind(f"{left.object}: {left.reason}")
+        except Exception as exc:
+            log.exception("leash.not_removed")
+            self.left_behind(f"the agent's account: {exc}")
+        except BaseException:
+            self.left_behind("the agent's account: removing it was interrupted")
+            raise
+
+
+def _kubeconfig(cluster: Cluster, folder: Path, token: Token, *, lasts: bool) -> Path:
+    path = folder / AGENT_FOLDER / KUBECONFIG_FILE
+    path.parent.mkdir(exist_ok=True)
+    file = None if lasts else path.with_name(TOKEN_FILE).absolute()
+    write_token_kubeconfig(path, cluster.kubeconfig, token.value, token_file=file)
+    return path
+
+
+def _proven(
+    kubeconfig: Path, identity: Identity, options: LeashOptions, clock: Clock
+) -> list[AccessCheck]:
+    with contextlib.closing(connect(kubeconfig)) as client:
+        check = SelfCheck(client, identity, options.access.grants, clock)
+        return check.run(_CHECK_TIMEOUT_SEC)
+
+
+@contextlib.contextmanager
+def _renewing(
+    client: ApiClient,
+    identity: Identity,
+    token: Token,
+    file: Path,
+    options: LeashOptions,
+    clock: Clock,
+) -> Iterator[None]:
+    """Write a new token into the file in time, again and again."""
+    ended = threading.Event()
+
+    def run() -> None:
+        expires_at = token.expires_at
+        while True:
+            left = (expires_at - clock.now()).total_seconds()
+            if clock.wait(ended, max(_LEAST_RENEWAL_SEC, left * _RENEW_AFTER)):
+                return
+            try:
+                new = request_token(client, identity, options.turn_sec + TOKEN_SLACK_SEC)
+                write_atomic(file, new.value, mode=0o600)
+                expires_at = new.expires_at
+            except (DevopsBenchError, OSError) as exc:
+                log.warning("leash.token_not_renewed", reason=str(exc))
+
+    thread = threading.Thread(target=run, name="agent-token", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join(_CHECK_TIMEOUT_SEC)

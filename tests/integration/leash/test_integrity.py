@@ -1,0 +1,118 @@
+"""A run is marked when the agent read what it must not, by what really was observed."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+
+from devops_bench.results.summary import render_task
+from devops_bench.results.trust import IntegrityFinding, IntegrityReport
+from tests.integration.leash.yard import Hands, Yard, preset
+
+
+def finding(report: IntegrityReport | None, rule: str) -> IntegrityFinding:
+    assert report is not None
+    return next(item for item in report.findings if item.rule == rule)
+
+
+def test_an_agent_that_stays_at_its_work(yard: Yard) -> None:
+    def act(hands: Hands) -> None:
+        (hands.turn.work_dir / "notes").write_text("all is well")
+        assert hands.kubectl("-n", yard.namespace, "get", "pods").returncode == 0
+
+    result = yard.run(act, preset("edit", yard.namespace))
+
+    report = result.integrity
+    assert report is not None
+    assert [item.evidence for item in report.findings] == [[]] * len(report.findings)
+    watched = finding(report, "files").status == "clean"
+    audited = yard.audit_log is not None
+    assert report.status == ("clean" if watched and audited else "incomplete")
+    if os.geteuid() == 0 and sys.platform == "linux":
+        assert watched, finding(report, "files").why_no_data
+
+
+def test_quoting_what_only_the_harness_knows(yard: Yard) -> None:
+    yard.quiet()
+
+    def act(hands: Hands) -> None:
+        # In its own folder it says what it read beside it.
+        text = (hands.turn.work_dir.parent / "harness-only.txt").read_text()
+        (hands.turn.work_dir / "notes").write_text(text)
+
+    result = yard.run(act, preset("edit", yard.namespace))
+
+    assert result.integrity is not None
+    assert result.integrity.status == "contaminated"
+    (evidence,) = finding(result.integrity, "canaries").evidence
+    assert evidence.startswith("notes quotes the canary of the file harness-only.txt")
+    assert "integrity: CONTAMINATED" in render_task(result)
+    # Whether such a run counts is not ours to say.
+    assert result.status == "passed", result.reason
+
+
+def test_opening_the_harness_folders(yard: Yard) -> None:
+    spec = yard.folder / "task" / "task.yaml"
+    spec.parent.mkdir()
+    spec.write_text("the answers")
+
+    def act(hands: Hands) -> None:
+        for file in (hands.turn.output_dir / "harness-only.txt", spec):
+            hands.kubectl("apply", "--dry-run=client", "-f", str(file))
+
+    result = yard.run(act, preset("edit", yard.namespace))
+
+    found = finding(result.integrity, "files")
+    if found.status == "no data":
+        assert found.why_no_data
+        pytest.skip(f"this machine cannot watch files: {found.why_no_data}")
+    assert found.status == "contaminated"
+    assert found.evidence == [
+        f"kubectl opened {yard.folder / 'results' / 'task' / 'harness-only.txt'}",
+        f"kubectl opened {spec}",
+    ]
+
+
+def test_reading_the_harness_namespace_with_more_than_was_granted(yard: Yard) -> None:
+    """Somebody gives the agent more during its turn; the audit log shows what it then reads."""
+    if yard.audit_log is None:
+        pytest.skip("only our own control plane has an audit log that we can read")
+
+    def act(hands: Hands) -> None:
+        account = hands.kubectl("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+        _, _, own, name = account.stdout.split(":")
+        yard.plane.run_kubectl(
+            *("-n", own, "create", "rolebinding", "leak", "--clusterrole=cluster-admin"),
+            f"--serviceaccount={own}:{name}",
+        )
+        answer = hands.kubectl("-n", own, "get", "secrets", "-o", "yaml")
+        assert answer.returncode == 0, answer.stderr
+        (hands.turn.work_dir / "loot").write_text(answer.stdout)
+        token = hands.kubectl("-n", own, "create", "token", "default")
+        assert token.returncode == 0, token.stderr
+
+    result = yard.run(act, preset("view", yard.namespace))
+
+    assert result.integrity is not None
+    assert result.integrity.status == "contaminated"
+    assert "list secrets" in finding(result.integrity, "harness namespace").evidence[0]
+    assert "create serviceaccounts/token" in str(
+        finding(result.integrity, "rights and credentials").evidence
+    )
+    assert finding(result.integrity, "harness credentials").status == "contaminated"
+    (quoted,) = finding(result.integrity, "canaries").evidence
+    assert quoted == "loot quotes the canary of the Secret in the harness's namespace"
+
+
+def test_without_an_audit_log_there_is_no_data(yard: Yard) -> None:
+    yard.audit_log = None
+
+    result = yard.run(lambda _: None, preset("view", yard.namespace))
+
+    found = finding(result.integrity, "harness namespace")
+    assert found.status == "no data"
+    assert "there is no audit log" in found.why_no_data
+    assert result.integrity is not None
+    assert result.integrity.status != "clean"
