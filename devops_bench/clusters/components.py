@@ -6,6 +6,7 @@ https://etcd.io/docs/v3.6/op-guide/configuration/. Everything listens on 127.0.0
 
 from __future__ import annotations
 
+import random
 import socket
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from typing import Final
 from devops_bench.clusters.binaries import Binaries
 from devops_bench.clusters.pki import Pki
 from devops_bench.clusters.supervision import Program
+from devops_bench.core.errors import ClusterError
 from devops_bench.core.json import JsonObject, JsonValue
 
 ETCD: Final = "etcd"
@@ -29,6 +31,9 @@ SERVICE_IP: Final = "10.96.0.1"
 _POD_RANGE: Final = "10.244.0.0/16"
 _NODE_IP: Final = "10.0.0.10"
 NODE_NAME: Final = "node-0"
+
+_PORTS: Final = range(20000, 32768)
+_PORT_TRIES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +64,25 @@ class PlaneOptions:
 
 
 def free_ports() -> Ports:
-    """Return four loopback ports that are free now; somebody may take one before it is used."""
+    """Return four loopback ports that are free now; somebody may take one before it is used.
+
+    They lie below the ports that Linux gives to outgoing connections (32768 and above), so that
+    hardly anybody does.
+    """
     with ExitStack() as stack:
-        numbers: list[int] = []
-        for _ in range(4):
-            probe = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-            probe.bind(("127.0.0.1", 0))
-            numbers.append(int(probe.getsockname()[1]))
-    return Ports(*numbers)
+        return Ports(*(_hold_free_port(stack) for _ in range(4)))
+
+
+def _hold_free_port(stack: ExitStack) -> int:
+    """Return a free port, kept until ``stack`` ends; any at all if no tried one is free."""
+    for candidate in (*random.SystemRandom().sample(_PORTS, _PORT_TRIES), 0):
+        probe = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        try:
+            probe.bind(("127.0.0.1", candidate))
+        except OSError:
+            continue
+        return int(probe.getsockname()[1])
+    raise ClusterError("there is no free port on the loopback interface")
 
 
 def programs(

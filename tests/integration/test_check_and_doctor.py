@@ -96,6 +96,8 @@ def test_a_control_plane_can_be_watched(cli: Cli, plane: Plane) -> None:
         "bookmarks",
         "end_fence",
         "audit",
+        "sandbox_bwrap",
+        "sandbox_docker",
     }
     assert grades["end_fence"] == grades["versions_ordered"] == grades["one_history"] == "ok"
 
