@@ -26,7 +26,7 @@ def test_a_tls_connection_is_watched_fenced_and_ended(at: Bench, tmp_path: Path)
         assert notes.values("it") == ["0", "1"]
         watcher.again("it")
         notes.wait("the state once more", lambda: len(notes.values("it")) == 3)
-        assert notes.values("it")[-1] == "1"
+        assert notes.values("it")[-1:] == ["1"]
     finally:
         assert watcher.stop(10)
 

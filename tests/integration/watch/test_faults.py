@@ -68,7 +68,7 @@ def trip_on(at: Bench, fault: Callable[[bytes], BaseException]) -> None:
 def check_found(watcher_fence_reason: str | None, notes: Notes, at: Bench) -> None:
     assert watcher_fence_reason is None
     assert "bad" in notes.values("it")
-    assert notes.values("it")[-1] == "good"
+    assert notes.values("it")[-1:] == ["good"]
     assert notes.open_gaps("it") == []
 
 
@@ -195,7 +195,7 @@ def test_a_half_open_connection_is_found_out_and_replaced(at: Bench) -> None:
     notes.wait("the gap of the dead connection", lambda: bool(notes.gaps("it")), 60)
     assert notes.open_gaps("it") == []
     at.put("after")
-    notes.wait("the new connection's first line", lambda: notes.values("it")[-1] == "after")
+    notes.wait("the new connection's first line", lambda: notes.values("it")[-1:] == ["after"])
 
 
 def test_a_quiet_connection_is_left_alone(at: Bench) -> None:

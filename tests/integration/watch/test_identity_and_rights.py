@@ -166,7 +166,7 @@ def test_a_kind_that_appears_is_judged_from_its_first_object_on(at: Bench) -> No
     kind.delete()
     kind.put("good")
     assert watcher.fence(30).why_not("later") is None
-    notes.wait("the kind is watched", lambda: notes.values("later")[-1] == "good")
+    notes.wait("the kind is watched", lambda: notes.values("later")[-1:] == ["good"])
     assert "bad" in notes.values("later")
     assert notes.open_gaps("later") == []
 
@@ -266,7 +266,7 @@ def test_rights_that_are_taken_away_end_in_a_gap_when_the_watch_must_be_opened_a
     path = f"{RBAC}/namespaces/{at.namespace}/rolebindings/reader"
     at.plane.admin.request("DELETE", path, timeout_sec=10)
     at.put("bad")
-    notes.wait("the open stream goes on", lambda: notes.values("it")[-1] == "bad")
+    notes.wait("the open stream goes on", lambda: notes.values("it")[-1:] == ["bad"])
     for relay in at.proxy.open_watches("configmaps"):
         relay.cut()
     at.put("worse")

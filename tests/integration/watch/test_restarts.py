@@ -94,7 +94,7 @@ def test_what_is_compacted_stays_a_gap(at: Bench) -> None:
     assert "compacted" in gaps[0].how
     assert gaps[0].to_rv is not None
     assert gaps[0].to_rv <= newest
-    assert notes.values("it")[-1] == "good"
+    assert notes.values("it")[-1:] == ["good"]
 
 
 def test_a_hole_is_told_of_even_if_reading_on_behind_it_fails(at: Bench) -> None:
@@ -120,7 +120,7 @@ def test_a_hole_is_told_of_even_if_reading_on_behind_it_fails(at: Bench) -> None
     watcher.fence(60)
     assert next(exact) > 13, "the repair was not broken off and tried again"
     assert any("compacted" in gap.how for gap in notes.open_gaps("it"))
-    assert notes.values("it")[-1] == "good19"
+    assert notes.values("it")[-1:] == ["good19"]
 
 
 def test_what_is_not_compacted_is_still_read(at: Bench) -> None:
@@ -206,4 +206,4 @@ def test_states_over_two_kinds_are_not_judged_inside_an_open_gap(at: Bench) -> N
     watcher.fence(60)
     assert notes.open_gaps("both")
     assert notes.values("both")[0] == "0"
-    assert notes.values("both")[-1] == "1"
+    assert notes.values("both")[-1:] == ["1"]

@@ -29,7 +29,7 @@ def test_the_fence_says_where_the_turn_ended(at: Bench) -> None:
     before = at.put("before")
     fence = watcher.fence(10)
     after = at.put("after")
-    notes.wait("the later write", lambda: notes.values("it")[-1] == "after")
+    notes.wait("the later write", lambda: notes.values("it")[-1:] == ["after"])
     end = fence.end_rv("it")
     assert end is not None
     assert before <= end < after
@@ -82,7 +82,7 @@ def test_a_state_over_two_kinds_does_not_wait_for_a_bookmark(at: Bench) -> None:
     both = Subscription("both", (at.query(), at.query("secrets", name=None)))
     _, notes, _ = at.watch(both)
     at.put("now")
-    notes.wait("the merged state", lambda: notes.values("both")[-1] == "now", 15)
+    notes.wait("the merged state", lambda: notes.values("both")[-1:] == ["now"], 15)
 
 
 def test_more_than_three_namespaces_are_one_stream(at: Bench) -> None:
