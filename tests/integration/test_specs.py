@@ -189,7 +189,7 @@ def test_the_oracle_passes(cli: Cli, plane: Plane, namespace_name: str, spec: st
         assert row["status"] == "pass", row
         if row["mode"] == "hold":
             assert row["coverage"]["mode"] == "watched", row
-            # A CustomResourceDefinition that changes ends the streams of its kind: no gap stays open.
+            # A definition that changes ends the streams of its kind; no gap may stay open.
             assert all(gap["closed"] for gap in row["coverage"]["gaps"]), row
 
 

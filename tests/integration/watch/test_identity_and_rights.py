@@ -253,7 +253,22 @@ def _restricted(at: Bench, *verbs: str) -> str:
         body={"metadata": metadata, "subjects": [subject], "roleRef": role},
         timeout_sec=10,
     )
+    # The authorizer learns of a binding a moment after it was stored.
+    until("the rights are there", lambda: all(_may(at, verb) for verb in verbs), 30)
     return at.plane.token_of(namespace, "reader")
+
+
+def _may(at: Bench, verb: str) -> bool:
+    attributes: JsonObject = {"namespace": at.namespace, "verb": verb, "resource": "configmaps"}
+    user = f"system:serviceaccount:{at.namespace}:reader"
+    review = at.plane.admin.request(
+        "POST",
+        "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+        body={"spec": {"resourceAttributes": attributes, "user": user}},
+        timeout_sec=10,
+    )
+    status = review["status"]
+    return isinstance(status, dict) and status.get("allowed") is True
 
 
 def test_rights_that_are_taken_away_end_in_a_gap_when_the_watch_must_be_opened_again(
