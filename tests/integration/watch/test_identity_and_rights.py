@@ -255,16 +255,22 @@ def _restricted(at: Bench, *verbs: str) -> str:
     )
     # The authorizer learns of a binding a moment after it was stored.
     until("the rights are there", lambda: all(_may(at, verb) for verb in verbs), 30)
+    discovery: JsonObject = {"nonResourceAttributes": {"verb": "get", "path": "/api"}}
+    until("the kinds may be read", lambda: _allowed(at, discovery), 30)
     return at.plane.token_of(namespace, "reader")
 
 
 def _may(at: Bench, verb: str) -> bool:
     attributes: JsonObject = {"namespace": at.namespace, "verb": verb, "resource": "configmaps"}
+    return _allowed(at, {"resourceAttributes": attributes})
+
+
+def _allowed(at: Bench, spec: JsonObject) -> bool:
     user = f"system:serviceaccount:{at.namespace}:reader"
     review = at.plane.admin.request(
         "POST",
         "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-        body={"spec": {"resourceAttributes": attributes, "user": user}},
+        body={"spec": {**spec, "user": user, "groups": ["system:authenticated"]}},
         timeout_sec=10,
     )
     status = review["status"]
