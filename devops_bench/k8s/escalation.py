@@ -166,8 +166,8 @@ def _in_system_namespace(rule: PolicyRule, namespace: str) -> Iterator[str]:
 
 
 def _allows(rule: PolicyRule, danger: Danger, verb: str) -> bool:
-    if verb == "create" and rule.resource_names and "/" not in danger.resource:
-        return False  # a rule that names objects allows the creation of none
+    # Creation counts even in a rule that names objects: a server-side apply is a request by name,
+    # and creates the object when `create` and `patch` are granted on that name.
     if rule.allows(danger.group, danger.resource, verb):
         return True
     # Extra fields are impersonated by name: userextras/scopes.

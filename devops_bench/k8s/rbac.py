@@ -39,8 +39,8 @@ class PolicyRule:
         resources: Plural names, ``name/subresource`` for a subresource; ``*`` for all of both, and
             ``*/subresource`` for that one of all.
         verbs: Verbs; ``*`` for all.
-        resource_names: Names of objects; empty for all. ``create`` and, but for a single name by
-            field selector, ``list`` and ``watch`` are never allowed by one.
+        resource_names: Names of objects; empty for all. By one, ``create`` is allowed only as a
+            server-side apply, ``list`` and ``watch`` only for a single name by field selector.
     """
 
     api_groups: tuple[str, ...]

@@ -79,6 +79,14 @@ def test_no_rule_of_a_preset_escalates(name: str) -> None:
         ("{resources: ['*/token'], verbs: [create], namespaces: [a]}", "mint tokens"),
         ("{resources: ['*'], verbs: [create], namespaces: [a]}", "mint tokens"),
         ("{resources: [secrets], verbs: [create], namespaces: [a]}", "token of any account"),
+        (
+            "{resources: [secrets], resourceNames: [db], verbs: [create], namespaces: [a]}",
+            "token of any account",
+        ),
+        (
+            "{resources: [secrets], resourceNames: [db], verbs: ['*'], namespaces: [a]}",
+            "token of any account",
+        ),
         ("{resources: [secrets], verbs: [list], cluster: true}", "credentials"),
         ("{resources: [secrets], verbs: [get], namespaces: [kube-system]}", "credentials"),
         (
@@ -136,7 +144,7 @@ def test_a_rule_that_escalates_is_an_error_at_its_place(rule: str, why: str) -> 
     "rule",
     [
         "{resources: [secrets], verbs: [get, list, watch, patch, delete], namespaces: [a]}",
-        "{resources: [secrets], verbs: ['*'], resourceNames: [db], namespaces: [a]}",
+        "{resources: [secrets], verbs: [get, patch], resourceNames: [db], namespaces: [a]}",
         "{resources: [pods, configmaps], verbs: ['*'], namespaces: [a]}",
         "{resources: [pods], verbs: [get, list], cluster: true}",
         "{resources: [nodes], verbs: [patch], cluster: true}",
