@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from devops_bench.core.json import JsonObject
+from devops_bench.tasks.access import presets
 from devops_bench.tasks.loader import LoadOptions, load_tasks
 from devops_bench.tasks.model import Task
 from devops_bench.verification.combinators import queries_of
@@ -40,11 +41,22 @@ def steps(task: Task) -> int:
     return text.count("kubectl ")
 
 
+def access(task: Task) -> str:
+    """The preset of the agent's access, and whether rules of the task's own come to it."""
+    if task.access is None:
+        return "everything"
+    assert task.access.preset is not None, task.id
+    own = len(task.access.grants) - len(presets()[task.access.preset])
+    return (
+        f"{task.access.preset}, {own} rules" if own > 1 else task.access.preset + ", 1 rule" * own
+    )
+
+
 def row(task: Task) -> str:
     caught = {name for mutant in task.controls.mutants for name in mutant.caught_by}
     link = f"[{task.id}]({task.id}/task.yaml)"
     mutants = f"{len(task.controls.mutants)} by {len(caught)} of {len(task.entries)} entries"
-    return f"| {link} | {task.title} | {kinds(task)} | {steps(task)} | {mutants} |"
+    return f"| {link} | {task.title} | {kinds(task)} | {access(task)} | {steps(task)} | {mutants} |"
 
 
 def test_the_table_is_what_the_specs_are() -> None:
@@ -52,6 +64,12 @@ def test_the_table_is_what_the_specs_are() -> None:
     expected = [row(task) for task in tasks()]
     written = [line for line in TABLE.read_text().splitlines() if line.startswith("| [")]
     assert written == expected, "\n".join(expected)
+
+
+def test_a_spec_without_access_says_why() -> None:
+    for task in tasks():
+        text = task.source.read_text(encoding="utf-8")
+        assert task.access is not None or "# No `access:`" in text, task.id
 
 
 def test_each_spec_can_be_qualified_in_full() -> None:
