@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,10 @@ settings.load_profile("no-clock")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell without job control ignores SIGINT in what it starts in the background, nohup SIGHUP,
+    # and both are inherited: tests that interrupt something must not depend on who started them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # The controlling process makes the folder; workers inherit its name.
     if not hasattr(config, "workerinput") and RUN_FOLDER_VARIABLE not in os.environ:
         os.environ[RUN_FOLDER_VARIABLE] = tempfile.mkdtemp(prefix="devops-bench-tests-")
