@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from devops_bench.core.containers import remove_abandoned
 from devops_bench.core.files import AppendOnlyLog, read_log
 from devops_bench.core.json import JsonObject
 from devops_bench.core.runtime import Abandoned, abandoned, remove_tree
@@ -79,6 +80,7 @@ def sweep() -> list[str]:
 
 def _told(left: Abandoned) -> Iterator[str]:
     yield f"{left.what} of a run that was killed was left over from {left.created}: removed"
+    yield from remove_abandoned(left.notes)
     if name := left.notes.get(KIND_CLUSTER):
         yield (
             f"the kind cluster {name} of that run may still be there: "

@@ -11,6 +11,7 @@ Every error that this package raises on purpose derives from :class:`DevopsBench
     │   └── ApiUnavailableError    the API server did not answer (or not in time)
     ├── SetupError                 the task's setup failed: a broken task              (exit 3)
     ├── AgentError                 the agent's turn could not be taken or observed    (exit 3)
+    │   └── ContainerError         the Docker daemon refused, or did not answer
     ├── SupervisionError           a program could not be watched to its end          (exit 3)
     └── RunInterruptedError        SIGINT or SIGTERM ended the run                    (exit 130)
 
@@ -96,6 +97,10 @@ class AgentError(DevopsBenchError):
 
     Its own failures are results, not errors.
     """
+
+
+class ContainerError(AgentError):
+    """The Docker daemon refused what an agent's container needs, or did not answer."""
 
 
 class SupervisionError(DevopsBenchError):
