@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from devops_bench.agents.base import AGENTS, AgentResult, AgentTurn
 from devops_bench.agents.options import AgentOptions
 from devops_bench.agents.process import agent_home, run_agent_program
+from devops_bench.agents.sandbox.bwrap import is_system_path
 from devops_bench.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def located(command: str, options: AgentOptions) -> str:
     Raises:
         InvalidInputError: It is not found, or not executable.
     """
+    if options.in_image and (os.sep not in command or is_system_path(Path(command))):
+        return command
     if os.sep in command:
         file = options.base_dir / Path(command).expanduser()
         if not file.is_file():

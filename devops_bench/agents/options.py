@@ -23,12 +23,14 @@ class AgentOptions:
         base_dir: What relative paths of the user are relative to.
         search_path: The ``PATH`` that programs are looked up on, ``None`` for that of this process.
         prices: What tokens cost, ``None`` when nobody said.
+        in_image: Whether programs are those of an image, so that a name is not looked up here.
     """
 
     arguments: tuple[str, ...] = ()
     base_dir: Path = field(default_factory=Path.cwd)
     search_path: str | None = None
     prices: Prices | None = None
+    in_image: bool = False
 
 
 @runtime_checkable

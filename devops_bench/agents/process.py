@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
 from devops_bench.agents.lines import LineReader
-from devops_bench.agents.sandbox.session import SandboxSession, open_session
+from devops_bench.agents.sandbox.session import Launch, SandboxSession, open_session
 from devops_bench.core.errors import AgentError, SupervisionError
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
 from devops_bench.core.runtime import private_folder
@@ -157,7 +157,7 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
     stderr = LineReader(lambda line: transcript.output("stderr", line), whole=True)
     env = {**(program.extra_env or {}), **agent_environment(turn, home)}
     with agent_sandbox(turn, home, program.reads) as session:
-        launch = None if session is None else session.launch(program.argv, env)
+        launch = None if session is None else _launch(session, program, env)
         try:
             result = run_program(
                 Program(
@@ -186,16 +186,23 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
             stdout.close()
             stderr.close()
         if session is not None and launch is not None:
-            session.finish(launch)
+            asked = result.ended_by is not EndedBy.ITSELF
+            code = session.finish(launch, asked=asked)
+            result = result if code is None else replace(result, exit_code=code)
+        report = None if session is None else session.report()
     return AgentResult(
         status=_status(result),
         elapsed_sec=result.elapsed_sec,
         exit_code=result.exit_code,
         reason=_reason(result, turn.timeout_sec),
         # In a sandbox the kernel ends them with the first one, and nobody counts.
-        leftover_processes=result.leftovers if session is None else None,
-        sandbox=None if session is None else session.report(),
+        leftover_processes=result.leftovers if report is None else None,
+        sandbox=report,
     )
+
+
+def _launch(session: SandboxSession, program: AgentProgram, env: Mapping[str, str]) -> Launch:
+    return session.launch(program.argv, env, terminal=program.terminal is not None)
 
 
 def _refusal(exc: OSError, command: str) -> str:

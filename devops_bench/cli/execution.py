@@ -99,9 +99,11 @@ def execute(request: RunRequest) -> int:
     loaded = _load(request, {"RUN_ID": run_id, "CLUSTER_NAME": choice.cluster_name(run_id)})
     choice.require(loaded.tasks)
     if request.sandbox is not None:
-        require(request.sandbox.kind)
+        require(request.sandbox)
     prices = None if request.prices is None else parse_prices(request.prices)
-    factory = make_agent(request.agent, AgentOptions(request.agent_words, prices=prices))
+    in_image = request.sandbox is not None and request.sandbox.kind == "docker"
+    options = AgentOptions(request.agent_words, prices=prices, in_image=in_image)
+    factory = make_agent(request.agent, options)
     for task in loaded.tasks:
         factory(task)  # what is wrong with the agent is found here, before anything is touched
     provider = choice.provider()

@@ -124,6 +124,14 @@ SandboxReadOption = Annotated[
         help="Let the agent read this file or folder in its sandbox. Repeatable.",
     ),
 ]
+SandboxImageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sandbox-image",
+        metavar="IMAGE",
+        help="The image that the agent runs in with --sandbox docker; it is not pulled.",
+    ),
+]
 PricesOption = Annotated[
     str | None,
     typer.Option(
@@ -164,6 +172,7 @@ def run(
     sandbox: SandboxOption = Sandbox.NONE,
     allow_host: AllowHostOption = None,
     sandbox_read: SandboxReadOption = None,
+    sandbox_image: SandboxImageOption = None,
     prices: PricesOption = None,
     results_dir: ResultsOption = Path("results"),
     output: OutputOption = Output.TEXT,
@@ -195,7 +204,7 @@ def run(
         variables=parse_variables(var or ()),
         timeout_sec=timeout,
         agent_environment=chosen_environment(agent_env or ()),
-        sandbox=sandbox_options(sandbox, allow_host or (), sandbox_read or ()),
+        sandbox=sandbox_options(sandbox, allow_host or (), sandbox_read or (), sandbox_image),
         prices=prices,
         results_dir=results_dir,
         as_json=output is Output.JSON,
@@ -213,29 +222,35 @@ def run(
 
 
 def sandbox_options(
-    sandbox: Sandbox, hosts: Iterable[str], paths: Iterable[Path]
+    sandbox: Sandbox, hosts: Iterable[str], paths: Iterable[Path], image: str | None = None
 ) -> SandboxOptions | None:
     """Return the sandbox that was asked for, ``None`` for none.
 
     Raises:
-        InvalidInputError: A host is none, a path does not exist, or there is no sandbox that the
-            other options could be for.
+        InvalidInputError: A host is none, a path does not exist, an image is missing, or there is
+            no sandbox that the other options could be for.
     """
     from devops_bench.agents.sandbox.options import SandboxOptions, parse_endpoint  # not for --help
 
     allowed = tuple(parse_endpoint(host) for host in hosts)
     readable = tuple(path.expanduser().absolute() for path in paths)
+    if sandbox is Sandbox.DOCKER and not image:
+        raise InvalidInputError(
+            "--sandbox docker needs an image with the agent's program: give --sandbox-image IMAGE"
+        )
+    if sandbox is not Sandbox.DOCKER and image is not None:
+        raise InvalidInputError("--sandbox-image is for --sandbox docker")
     if sandbox is Sandbox.NONE:
         if allowed or readable:
             raise InvalidInputError(
-                "--allow-host and --sandbox-read are for a sandbox: give --sandbox bwrap"
+                "--allow-host and --sandbox-read are for a sandbox: give --sandbox bwrap or docker"
             )
         return None
     for path in readable:
         if not path.exists():
             raise InvalidInputError(f"--sandbox-read {path} does not exist")
     kind: SandboxKind = "docker" if sandbox is Sandbox.DOCKER else "bwrap"
-    return SandboxOptions(kind, allowed, readable)
+    return SandboxOptions(kind, allowed, readable, image=image)
 
 
 def chosen_environment(names: Iterable[str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import yaml
@@ -138,7 +138,7 @@ def _sandbox(run: TaskRun, options: TurnOptions) -> SandboxOptions | None:
     # A token that is renewed during the turn lies in a file, which its kubeconfig names.
     own = run.folder / "agent"
     readable = (*asked.readable, own) if own.is_dir() else asked.readable
-    return SandboxOptions(asked.kind, asked.allowed, readable, hidden)
+    return replace(asked, readable=readable, hidden=hidden)
 
 
 def _stopped_by(exc: BaseException, elapsed_sec: float) -> AgentResult:
@@ -193,6 +193,7 @@ def _confinement(run: TaskRun, found: Confinement | None, cluster: Cluster) -> S
         reachable=list(found.reachable),
         connections=dict(found.connections),
         readable=list(found.readable),
+        image=found.image,
     )
 
 

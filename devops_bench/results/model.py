@@ -150,12 +150,14 @@ class SandboxReport(_Record):
         connections: How often it connected to each of them.
         readable: What of ours it could read: in a sandbox what was opened for it, without one
             what was looked for and found readable.
+        image: The image of ``docker`` with its digest; null without one.
     """
 
     state: str
     reachable: list[str] = Field(default_factory=list)
     connections: dict[str, int] = Field(default_factory=dict)
     readable: list[str] = Field(default_factory=list)
+    image: str | None = None
 
 
 class AgentReport(_Record):

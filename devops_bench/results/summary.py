@@ -101,6 +101,8 @@ def _agent_lines(agent: AgentReport) -> Iterator[str]:
     if sandbox is None:
         return
     text = sandbox.state
+    if sandbox.image:
+        text += f" {sandbox.image}"
     if sandbox.reachable:
         text += f", could reach {', '.join(sandbox.reachable)}"
     if sandbox.readable:

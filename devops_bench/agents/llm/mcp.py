@@ -63,7 +63,7 @@ class McpTools:
             self.leftovers = end_marked(self._marker, _END_TIMEOUT_SEC)
         if self._session is not None:
             for launch in self._launches:
-                self._session.finish(launch)
+                self._session.finish(launch, asked=True)
 
     def toolsets(self) -> Sequence[AbstractToolset[object]]:
         """Return a toolset for each server."""

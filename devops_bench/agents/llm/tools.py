@@ -7,7 +7,7 @@ import shlex
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devops_bench.agents.base import AgentTurn
@@ -165,7 +165,9 @@ class Workbench:
         except (OSError, ValueError) as exc:
             return ToolAnswer(f"{argv[0]} could not be started: {_why(exc)}", is_error=True)
         if self._session is not None and launch is not None:
-            self._session.finish(launch)
+            asked = done.ended_by is not EndedBy.ITSELF
+            code = self._session.finish(launch, asked=asked)
+            done = done if code is None else replace(done, exit_code=code)
         self.leftovers += done.leftovers
         if done.lost or done.unkillable:
             self.unobserved = "a program of a tool was not seen to its end"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import shutil
 import subprocess
 import sys
@@ -9,9 +11,25 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from devops_bench.agents.sandbox.options import SandboxKind, SandboxOptions
+from devops_bench.agents.sandbox.docker import locked_down, mount
+from devops_bench.agents.sandbox.dockernetwork import (
+    holder_image,
+    machine_mounts,
+    machine_python,
+    open_network,
+)
+from devops_bench.agents.sandbox.dockersession import container_user, find_image
+from devops_bench.agents.sandbox.doors import make_doors
+from devops_bench.agents.sandbox.options import (
+    DEFAULT_PORT,
+    Endpoint,
+    SandboxKind,
+    SandboxOptions,
+)
 from devops_bench.agents.sandbox.session import open_session
-from devops_bench.core.errors import AgentError, InvalidInputError
+from devops_bench.core.containers import DockerClient
+from devops_bench.core.errors import AgentError, ContainerError, InvalidInputError
+from devops_bench.core.runtime import private_folder
 
 _TIMEOUT_SEC = 20.0
 
@@ -65,33 +83,70 @@ def bwrap_availability() -> SandboxAvailability:
 
 
 def docker_availability() -> SandboxAvailability:
-    """Return that there is none with Docker, and whether that is for want of a daemon too."""
-    docker = shutil.which("docker")
-    if docker is None:
-        return SandboxAvailability("docker", False, "docker is not installed")
+    """Return whether Docker can be used: its daemon answers and sees this machine's files.
+
+    The daemon is asked, not the ``PATH``. The first time an image without a file in it is made.
+    """
     try:
-        tried = _run([docker, "version", "--format", "{{.Server.Version}}"], None)
-    except (OSError, subprocess.SubprocessError) as exc:
-        return SandboxAvailability("docker", False, f"docker does not answer: {exc}")
-    if tried.returncode != 0:
-        said = tried.stderr.strip().splitlines()
-        return SandboxAvailability("docker", False, said[-1] if said else "docker does not answer")
-    # A container without the doors would reach nothing, and one with a network everything.
-    version = tried.stdout.strip()
+        client = DockerClient.find()
+        version = client.ask("version", "--format", "{{.Server.Version}}", timeout_sec=_TIMEOUT_SEC)
+    except ContainerError as exc:
+        return SandboxAvailability("docker", False, str(exc))
+    if not sys.platform.startswith("linux"):
+        return SandboxAvailability("docker", False, "the sandbox with Docker is for Linux")
+    try:
+        _try_docker(client)
+    except (ContainerError, OSError) as exc:
+        return SandboxAvailability(
+            "docker",
+            False,
+            f"docker {version} answers, but a sandbox cannot be made with it: {exc} (it must run "
+            "on this machine, and see its files)",
+        )
     return SandboxAvailability(
-        "docker", False, f"docker {version} is there, but devops-bench has no sandbox with it yet"
+        "docker", True, f"docker {version}; the image is yours to choose: --sandbox-image IMAGE"
     )
 
 
-def require(kind: SandboxKind) -> None:
+def _try_docker(client: DockerClient) -> None:
+    """Make a network with a door, and write a file as the user that the agent will be."""
+    sandbox = secrets.token_hex(6)
+    with contextlib.ExitStack() as stack:
+        notes = client.notes(sandbox)
+        folder = stack.enter_context(private_folder("a trial of a sandbox", **notes))
+        work = folder / "work"
+        work.mkdir(mode=0o700)
+        stack.enter_context(client.removing(sandbox))
+        doors = make_doors([Endpoint("localhost", DEFAULT_PORT)])
+        network = stack.enter_context(open_network(client, sandbox, doors, folder))
+        stack.enter_context(client.removing(sandbox))
+        command = [*machine_python(), "-c", "open('/work/seen', 'w').close()"]
+        client.ask(
+            "run",
+            *locked_down(f"devops-bench-{sandbox}-1", sandbox),
+            *("--network", f"container:{network.container}", "--user", container_user(client)),
+            *(*machine_mounts(), *mount(work, "/work", writable=True)),
+            *("--entrypoint", command[0], holder_image(client), *command[1:]),
+        )
+        if not (work / "seen").exists():
+            raise ContainerError("a folder of this machine is not the same one in a container")
+
+
+def require(options: SandboxOptions) -> None:
     """Refuse a sandbox that cannot be had here.
 
     Raises:
         InvalidInputError: It cannot; the message says what is missing.
     """
+    kind = options.kind
     found = bwrap_availability() if kind == "bwrap" else docker_availability()
     if not found.available:
         raise InvalidInputError(f"--sandbox {kind} is not available: {found.detail}")
+    if kind == "docker":
+        try:
+            find_image(DockerClient.find(), options.image)
+        except ContainerError as exc:
+            raise InvalidInputError(str(exc)) from exc
 
 
 def _run(argv: list[str], env: dict[str, str] | None) -> subprocess.CompletedProcess[str]:

@@ -20,7 +20,8 @@ BIN = Path("/agent/bin")
 _UID = 1000
 """Nobody in particular: in its namespace the agent is not root, whoever started us."""
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+"""Where the system's programs and libraries are."""
 _ETC = (
     "/etc/alternatives",
     "/etc/ca-certificates",
@@ -115,23 +116,25 @@ def bwrap_options(layout: Layout) -> list[str]:
 
 def is_system_path(path: Path) -> bool:
     """Whether a path is one of those that every sandbox has."""
-    return any(path.is_relative_to(folder) for folder in _SYSTEM)
+    return any(path.is_relative_to(folder) for folder in SYSTEM)
 
 
-def write_etc(folder: Path, hosts: str) -> None:
+def write_etc(folder: Path, hosts: str, uid: int = _UID, gid: int = _UID) -> None:
     """Write the files of ``/etc`` that a sandbox has of its own.
 
     Args:
         folder: An existing folder.
         hosts: The text of ``/etc/hosts``.
+        uid: The agent's user there.
+        gid: Its group.
 
     Raises:
         OSError: They could not be written.
     """
     files = {
         "hosts": hosts,
-        "passwd": f"agent:x:{_UID}:{_UID}:agent:{HOME}:/bin/bash\n",
-        "group": f"agent:x:{_UID}:\n",
+        "passwd": f"agent:x:{uid}:{gid}:agent:{HOME}:/bin/bash\n",
+        "group": f"agent:x:{gid}:\n",
         # No DNS: names are those of the hosts file.
         "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
     }
@@ -157,7 +160,7 @@ def is_visible(layout: Layout, path: Path) -> bool:
 
 def _system_mounts() -> Iterator[str]:
     """Yield the mounts of the system's programs; ``/bin`` is a link to ``/usr/bin`` on most."""
-    for name in _SYSTEM:
+    for name in SYSTEM:
         path = Path(name)
         if path.is_symlink():
             yield from ("--symlink", str(path.readlink()), name)

@@ -18,6 +18,12 @@ of this program is in the agent's process namespace.
 
 The report is one line of JSON: ``{"connections": [COUNT…]}`` in the order of the doors, or
 ``{"error": …}`` when the program could not be started in its network.
+
+Where a container engine makes the network the two halves are started apart. An order with ``hold``,
+the path of a Unix socket, is carried out in a container without a network: it listens at the doors,
+hands the listening sockets over there, and stays until the other end is closed. One with ``serve``,
+the descriptors of those sockets, is carried out outside: it answers each line of its standard input
+with ``{"connections": [COUNT…]}`` and ends with its input.
 """
 
 from __future__ import annotations
@@ -38,6 +44,7 @@ import threading
 
 TYPE_CHECKING = False  # importing typing would cost a third of this program's start
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 _CLONE_NEWUSER = 0x10000000
@@ -83,6 +90,31 @@ def main(order: dict[str, Any], argv: list[str]) -> int:
     return code if code >= 0 else 128 - code
 
 
+def hold(order: dict[str, Any]) -> int:
+    """Open the doors in the network that this process has, and keep that network."""
+    with socket.socket(socket.AF_UNIX) as channel:
+        channel.connect(order["hold"])
+        try:
+            _open_doors(order["doors"], channel)
+        except OSError as exc:
+            channel.sendall(f"{type(exc).__name__}: {exc}".encode())
+            return 1
+        while channel.recv(_CHUNK):  # nothing is ever said: this waits for its end
+            pass
+    return 0
+
+
+def serve(order: dict[str, Any]) -> int:
+    """Move what comes to the doors until the standard input ends."""
+    relay = _Relay(order["doors"])
+    relay.use(order["serve"])
+    threading.Thread(target=relay.accept_all, daemon=True).start()
+    for _ in sys.stdin:
+        sys.stdout.write(json.dumps({"connections": relay.connections}) + "\n")
+        sys.stdout.flush()
+    return 0
+
+
 def _release_standard_streams() -> None:
     """Let go of the agent's pipes, so that they close when the agent closes them."""
     null = os.open(os.devnull, os.O_RDWR)
@@ -114,6 +146,11 @@ def _enter(doors: list[dict[str, list[object]]], channel: socket.socket) -> None
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:  # noqa: PTH123 - as above
             file.write(text)
     _bring_up_loopback()
+    _open_doors(doors, channel)
+
+
+def _open_doors(doors: list[dict[str, list[object]]], channel: socket.socket) -> None:
+    """Listen at the doors, and hand the listening sockets over."""
     sockets = []
     for number, door in enumerate(doors):
         host, port = str(door["listen"][0]), int(str(door["listen"][1]))
@@ -183,10 +220,14 @@ class _Relay:
         for level, kind, raw in control:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 fds = array.array("i", raw[: len(raw) - len(raw) % 4])
-                self._listeners = [socket.socket(fileno=fd) for fd in fds]
+                self.use(fds)
         if data == b"\n" and len(self._listeners) == count:
             return None
         return data.decode(errors="replace") or "it ended before it had a network"
+
+    def use(self, fds: Iterable[int]) -> None:
+        """Take the listening sockets, in the order of the doors."""
+        self._listeners = [socket.socket(fileno=fd) for fd in fds]
 
     def accept_all(self) -> None:
         """Accept for ever; every connection is moved by threads of its own."""
@@ -232,4 +273,7 @@ def _pump(source: socket.socket, sink: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(json.loads(sys.argv[1]), sys.argv[2:]))
+    given = json.loads(sys.argv[1])
+    if "hold" in given:
+        sys.exit(hold(given))
+    sys.exit(serve(given) if "serve" in given else main(given, sys.argv[2:]))

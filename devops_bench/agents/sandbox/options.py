@@ -44,12 +44,14 @@ class SandboxOptions:
         readable: Files and folders that may be read besides the system's programs; absolute.
         hidden: Folders of ours (the spec's, the results') that must not be seen even where one is
             below what a sandbox shows; absolute.
+        image: The image of ``docker``, as its daemon knows it; ``None`` for ``bwrap``.
     """
 
     kind: SandboxKind
     allowed: tuple[Endpoint, ...] = ()
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
+    image: str | None = None
 
 
 def parse_endpoint(text: str) -> Endpoint:

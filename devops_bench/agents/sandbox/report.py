@@ -22,9 +22,11 @@ class SandboxReport:
         connections: How often it connected to each of ``reachable``.
         readable: What of ours it could read: in a sandbox what the user opened, without one what
             was looked for and found readable.
+        image: The image of ``docker`` with its digest, ``None`` without one.
     """
 
     state: str
     reachable: tuple[str, ...] = ()
     connections: tuple[tuple[str, int], ...] = ()
     readable: tuple[str, ...] = ()
+    image: str | None = None

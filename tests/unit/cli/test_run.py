@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -61,6 +62,9 @@ class TestRefused:
             ("--spec web.yaml --agent noop --agent-env NOT_SET", "NOT_SET: that variable is not"),
             ("--spec web.yaml --agent noop --agent-env A=s3cr3t", "takes the name of a variable"),
             ("--spec web.yaml --agent noop --agent-env HOME", "has a HOME of its own"),
+            ("--spec web.yaml --agent noop --sandbox docker", "needs an image"),
+            ("--spec web.yaml --agent noop --sandbox-image x", "is for --sandbox docker"),
+            ("--spec web.yaml --agent noop --allow-host x", "are for a sandbox"),
             ("--spec web.yaml --agent noop --provider kind --context x", "one or the other"),
             ("--spec web.yaml --agent noop --provider local --kubeconfig x", "one or the other"),
             ("--spec web.yaml --agent noop --provider minikube", "'minikube' is not one of"),
@@ -78,6 +82,21 @@ class TestRefused:
         assert done.returncode == 2
         assert "Traceback" not in done.stderr
         assert "s3cr3t" not in done.stderr
+        assert not (tmp_path / "results").exists()
+
+    def test_docker_without_a_daemon(
+        self, devops_bench: Run, spec: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "bin").mkdir()
+        docker = tmp_path / "bin" / "docker"
+        docker.write_text("#!/bin/sh\necho 'Cannot connect to the Docker daemon' >&2; exit 1\n")
+        docker.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+        words = "--spec web.yaml --agent noop --sandbox docker --sandbox-image some:1"
+        done = devops_bench("run", *words.split())
+        said = "--sandbox docker is not available: docker version: Cannot connect to the Docker"
+        assert said in done.stderr
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert not (tmp_path / "results").exists()
 
     def test_every_fault_of_every_spec_is_shown_at_once(

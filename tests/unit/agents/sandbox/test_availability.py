@@ -25,7 +25,7 @@ def test_without_the_programs_it_is_said_what_to_install(monkeypatch: pytest.Mon
     assert details["bwrap"][0] is details["docker"][0] is False
     assert "apt install bubblewrap" in details["bwrap"][1]
     with pytest.raises(InvalidInputError, match="--sandbox bwrap is not available"):
-        require("bwrap")
+        require(SandboxOptions("bwrap"))
 
 
 def test_a_bubblewrap_that_may_not_make_namespaces_is_not_available(
@@ -34,28 +34,41 @@ def test_a_bubblewrap_that_may_not_make_namespaces_is_not_available(
     fake(tmp_path, "bwrap", "echo 'bwrap: No permissions to create a new namespace' >&2; exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(InvalidInputError, match="No permissions to create a new namespace"):
-        require("bwrap")
+        require(SandboxOptions("bwrap"))
 
 
 @pytest.mark.parametrize(
     ("script", "words"),
-    [("echo 'Cannot connect to the daemon' >&2; exit 1", "Cannot connect"), ("echo 29.0", "yet")],
+    [
+        ("echo 'Cannot connect to the daemon' >&2; exit 1", "docker version: Cannot connect"),
+        (
+            '[ "$1" = version ] && echo 29.0 && exit; echo no disk >&2; exit 1',
+            "docker 29.0 answers, but a sandbox cannot be made with it: docker image: no disk",
+        ),
+    ],
 )
-def test_docker_is_refused_with_and_without_a_daemon(
+def test_a_docker_that_is_of_no_use_is_refused_with_what_it_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, words: str
 ) -> None:
+    """The client is a stand-in that says what Docker's would."""
     fake(tmp_path, "docker", script)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("DEVOPS_BENCH_STATE", str(tmp_path / "state"))
     with pytest.raises(InvalidInputError, match=words):
-        require("docker")
+        require(SandboxOptions("docker", image="some:1"))
+
+
+def test_docker_needs_an_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake(tmp_path, "docker", "exit 0")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     sandbox = open_session(SandboxOptions("docker"), home=tmp_path, work_dir=tmp_path)
-    with pytest.raises(AgentError, match="no sandbox with docker"), sandbox:
+    with pytest.raises(AgentError, match="give --sandbox-image IMAGE"), sandbox:
         pass
 
 
 @pytest.mark.usefixtures("bwrap")
 def test_here_it_is_available() -> None:
-    require("bwrap")
+    require(SandboxOptions("bwrap"))
 
 
 def test_what_an_agent_could_have_read_is_what_is_readable(tmp_path: Path) -> None:
