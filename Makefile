@@ -19,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest
 RUN := $(BIN)/devops-bench
 DEMO_SPEC ?= specs/scale-out
 
-.PHONY: help setup binaries demo test test-unit test-integration test-optimized \
+.PHONY: help setup binaries demo test test-unit test-integration test-docker test-optimized \
 	lint format types layers docs bench qualify clean
 
 help: ## List the targets
@@ -55,13 +55,16 @@ PLANE := $(if $(filter local,$(PROVIDER)),binaries)
 
 test: setup $(PLANE) ## Unit and integration tests on a real API server (PROVIDER=local|kind|kubeconfig)
 	@echo "test: unit and integration tests, provider $(PROVIDER), $(WORKERS) workers"
-	@$(PYTEST) -n $(WORKERS) --dist loadgroup tests
+	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m "not docker" tests
 
 test-unit: setup ## Unit tests only: no cluster, no network
-	@$(PYTEST) -n $(WORKERS) tests/unit
+	@$(PYTEST) -n $(WORKERS) -m "not docker" tests/unit
 
 test-integration: setup $(PLANE) ## Integration tests only
-	@$(PYTEST) -n $(WORKERS) --dist loadgroup tests/integration
+	@$(PYTEST) -n $(WORKERS) --dist loadgroup -m "not docker" tests/integration
+
+test-docker: setup $(PLANE) ## The tests of --sandbox docker, where a Docker daemon answers
+	@$(PYTEST) -m docker tests
 
 test-optimized: setup ## The tests of hold under python -O, where assert statements are gone
 	@$(BIN)/python -O -m pytest -q tests/unit/evalharness

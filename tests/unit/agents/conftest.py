@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from devops_bench.agents.base import AgentTurn
-from devops_bench.agents.sandbox.availability import bwrap_availability
+from devops_bench.agents.sandbox.availability import bwrap_availability, docker_availability
+from devops_bench.core.containers import DockerClient
 from devops_bench.tasks.model import Controls, Oracle, Task
+from tests.unit.agents.sandbox import engine
 
 PROMPT = "Mend the réplica count, please.\n"
 
@@ -57,3 +59,12 @@ def bwrap() -> None:
     found = bwrap_availability()
     if not found.available:
         pytest.fail(f"this test needs bubblewrap: {found.detail}")
+
+
+@pytest.fixture(scope="session")
+def docker_image() -> str:
+    """An image of a real engine: where none answers the test fails, and says why."""
+    found = docker_availability()
+    if not found.available:
+        pytest.fail(f"this test needs a Docker daemon: {found.detail}")
+    return engine.make_image(DockerClient.find())

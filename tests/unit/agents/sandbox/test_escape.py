@@ -1,4 +1,4 @@
-"""An agent that goes looking for what it must not see: under bwrap it finds nothing."""
+"""An agent that goes looking for what it must not see: in a sandbox it finds nothing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from devops_bench.core.json import JsonObject
+from tests.unit.agents.sandbox.engine import OPENED
 
 AGENT = Path(__file__).with_name("escape_agent.py")
 
@@ -28,11 +29,14 @@ from devops_bench.agents.sandbox.options import SandboxOptions, parse_endpoint
 from devops_bench.agents.script import ScriptAgent
 
 folder, agent, sandbox, prompt = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
-options = SandboxOptions("bwrap", allowed=tuple(map(parse_endpoint, sys.argv[5:])))
+allowed = tuple(map(parse_endpoint, sys.argv[5:6]))
+readable = tuple(map(Path, sys.argv[7:]))
+image = sys.argv[6] if sandbox == "docker" else None
+options = SandboxOptions("docker" if image else "bwrap", allowed, readable, image=image)
 turn = AgentTurn(
     prompt=prompt, kubeconfig=folder / "agent.kubeconfig", work_dir=folder / "run" / "workspace",
     output_dir=folder / "run", timeout_sec=60, cancel=threading.Event(),
-    sandbox=options if sandbox == "bwrap" else None,
+    sandbox=None if sandbox == "none" else options,
 )
 result = ScriptAgent(agent).run(turn)
 state = "" if result.sandbox is None else result.sandbox.state
@@ -104,13 +108,13 @@ def host(tmp_path: Path) -> Iterator[Host]:
         )
 
 
-def look(host: Host, sandbox: str) -> JsonObject:
+def look(host: Host, sandbox: str, *image: str) -> JsonObject:
     """Let the agent look, and return what it found: without a sandbox only at what is ours."""
-    prompt = {**host.prompt, "only": None if sandbox == "bwrap" else str(host.folder)}
+    prompt = {**host.prompt, "only": str(host.folder) if sandbox == "none" else None}
     done = subprocess.run(
         [
             *(sys.executable, "-c", HARNESS, str(host.folder), str(AGENT), sandbox),
-            *(json.dumps(prompt), host.allowed),
+            *(json.dumps(prompt), host.allowed, *image),
         ],
         env={**os.environ, "HARNESS_SECRET": host.canary},
         capture_output=True,
@@ -121,7 +125,7 @@ def look(host: Host, sandbox: str) -> JsonObject:
     assert done.returncode == 0, done.stderr
     stderr = (host.folder / "run" / "agent.stderr").read_text()
     assert json.loads(done.stdout)[0] == "completed", (done.stdout, stderr)
-    assert json.loads(done.stdout)[2] == ("bwrap" if sandbox == "bwrap" else "")
+    assert json.loads(done.stdout)[2] == ("" if sandbox == "none" else sandbox)
     found = json.loads((host.folder / "run" / "agent.stdout").read_text())
     assert isinstance(found, dict)
     return found
@@ -141,6 +145,23 @@ def test_under_bwrap_it_finds_nothing_but_what_is_its_own(host: Host) -> None:
     assert found["paths"] == []
     assert found["mine"] == {"kubeconfig": True, "work": ["written"]}
     assert (host.folder / "run" / "workspace" / "written").read_text() == "x"
+
+
+@pytest.mark.docker
+def test_under_docker_it_finds_nothing_but_what_is_its_own(host: Host, docker_image: str) -> None:
+    found = look(host, "docker", docker_image, *map(str, OPENED))
+    assert found["files"] == []
+    assert found["proc"] == []
+    assert found["network"] == ["allowed", "api"]
+    assert found["privileges"] == {
+        "capabilities": 0,
+        "no_new_privileges": 1,
+        "uid": os.getuid(),
+    }
+    assert found["paths"] == []
+    assert found["mine"] == {"kubeconfig": True, "work": ["written"]}
+    written = host.folder / "run" / "workspace" / "written"
+    assert (written.read_text(), written.stat().st_uid) == ("x", os.getuid())
 
 
 def test_without_a_sandbox_the_same_agent_finds_what_was_there(host: Host) -> None:
