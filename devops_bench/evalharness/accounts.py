@@ -16,7 +16,7 @@ from devops_bench.evalharness.attribution import causes_by_audit, causes_by_mana
 from devops_bench.evalharness.canary import Canary, Quoted, find_canaries, new_canary, place_file
 from devops_bench.evalharness.filewatch import FileWatch
 from devops_bench.evalharness.integrity import Observed, judge_integrity
-from devops_bench.evalharness.leash import AGENT_FOLDER, Leash
+from devops_bench.evalharness.leash import Leash
 from devops_bench.evalharness.observation import HoldObservation
 from devops_bench.evalharness.requests import Parties, Requests
 from devops_bench.evalharness.taskrun import TaskRun
@@ -74,7 +74,7 @@ class Accounts:
             log.warning("accounts.no_canary", reason=str(exc))
         run_dir = run.folder.parent
         # What other tasks' agents left in theirs is no secret, and may be very much.
-        allowed = [run.folder / AGENT_FOLDER, *run_dir.glob("*/workspace*")]
+        allowed = run_dir.glob("*/workspace*")
         self._watch = FileWatch([run_dir], self._files(), allowed)
         self._watch.start()
         began = run.clock.now()
