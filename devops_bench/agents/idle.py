@@ -30,8 +30,13 @@ class _Idle:
 
     def run(self, turn: AgentTurn) -> AgentResult:  # noqa: ARG002
         """Do nothing."""
-        report = SandboxReport(NOTHING_RAN)
-        return AgentResult(AgentStatus.COMPLETED, 0.0, reason=self.reason, sandbox=report)
+        return AgentResult(
+            AgentStatus.COMPLETED,
+            0.0,
+            reason=self.reason,
+            leftover_processes=0,
+            sandbox=SandboxReport(NOTHING_RAN),
+        )
 
 
 @AGENTS.register("noop")

@@ -98,6 +98,8 @@ def _agent_lines(agent: AgentReport) -> Iterator[str]:
             parts.append(f"{usage.cost_usd:.4f} USD")
         yield f"         used: {', '.join(parts)}"
     sandbox = agent.sandbox
+    if agent.leftover_processes is None and (sandbox is None or sandbox.state == "unsandboxed"):
+        yield "         leftovers: not checked"
     if sandbox is None:
         return
     text = sandbox.state
