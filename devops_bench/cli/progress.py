@@ -159,11 +159,12 @@ class Progress:
         """Say what the task came to."""
         outcome = "null" if result.outcome is None else f"{result.outcome:.3f}"
         word = self._paint(_STATUS_STYLES[result.status], result.status.upper())
+        marked = f", {self._paint('red', 'CONTAMINATED')}" if result.contaminated else ""
         with self._lock:
             self._now = None
             self.line(
                 f"[{self._count}/{self._tasks}] {printable(result.id)}: {word}, "
-                f"outcome {outcome} ({result.elapsed_sec:.1f} s)"
+                f"outcome {outcome} ({result.elapsed_sec:.1f} s){marked}"
             )
 
     def _event(self, what: str, text: str) -> None:

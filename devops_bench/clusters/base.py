@@ -24,6 +24,8 @@ class Cluster:
         audit_log: The API server's audit log, ``None`` where there is none.
         kubeconfig_files: The files of the user that ``kubeconfig`` is a copy of; none when it is of
             our own making.
+        credentials: Files with other credentials of the cluster, which nobody but its own processes
+            opens while it runs.
         objects_in: The private folder that takes the record of what is created on the cluster;
             ``None`` when that ends with it.
     """
@@ -37,6 +39,7 @@ class Cluster:
     disposable: bool = False
     audit_log: Path | None = None
     kubeconfig_files: tuple[Path, ...] = ()
+    credentials: tuple[Path, ...] = ()
     objects_in: Path | None = None
 
 

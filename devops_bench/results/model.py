@@ -266,6 +266,11 @@ class TaskResult(_Record):
     attribution: list[Attribution] = Field(default_factory=list)
     integrity: IntegrityReport | None = None
 
+    @property
+    def contaminated(self) -> bool:
+        """Whether the agent is known to have read or changed what it must not."""
+        return self.integrity is not None and self.integrity.status == "contaminated"
+
 
 class RunResult(_Record):
     """What a run came to.
