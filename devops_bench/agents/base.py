@@ -83,7 +83,7 @@ class AgentResult:
         exit_code: The exit code, negative for a signal, ``None`` when no process ran.
         reason: One sentence for the reader.
         leftover_processes: How many processes it left behind and that were ended for it; ``None``
-            where that could not be looked at.
+            where nobody looked, or could.
         final_text: Its last words, at most :data:`MAX_FINAL_TEXT` characters are kept.
         usage: What it used, ``None`` when nobody knows.
         transcript: Where a transcript of its own is; ``None`` when it wrote to that of the turn.
@@ -94,7 +94,7 @@ class AgentResult:
     elapsed_sec: float
     exit_code: int | None = None
     reason: str = ""
-    leftover_processes: int | None = 0
+    leftover_processes: int | None = None
     final_text: str = ""
     usage: Usage | None = None
     transcript: Path | None = None

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from devops_bench.agents.base import AGENTS, AgentResult, AgentTurn
+from devops_bench.agents.idle import NoopAgent
 from devops_bench.agents.mutants import builtin_mutants
-from devops_bench.agents.noop import NoopAgent
 from devops_bench.agents.options import AgentOptions, refuse_arguments
 from devops_bench.agents.process import agent_home, run_agent_program
 from devops_bench.agents.script import script_argv

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 # Imported because importing them registers them.
-from devops_bench.agents import command, control, human, none, noop, script  # noqa: F401
+from devops_bench.agents import command, control, human, idle, script  # noqa: F401
 from devops_bench.agents.base import AGENTS, Agent
 from devops_bench.agents.llm import agent as _llm  # noqa: F401
 from devops_bench.agents.options import AgentClass, AgentOptions, refuse_arguments

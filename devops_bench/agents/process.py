@@ -18,6 +18,9 @@ from devops_bench.core.runtime import private_folder
 INHERITED_VARIABLES = frozenset({"PATH", "LANG", "TERM", "TZ"})
 """What an agent gets of our own environment, besides ``LC_*``. Everything else may be a secret."""
 
+NOT_CHECKED = "what it left behind was not checked: this system does not let us look"
+"""Said where a daemon that forked twice may have outlived the turn."""
+
 STDOUT_NAME = "agent.stdout"
 STDERR_NAME = "agent.stderr"
 
@@ -234,7 +237,9 @@ def _reason(result: ProcessResult, timeout_sec: float) -> str:
         text = f"exited with code {result.exit_code}"
     if result.lost:
         text += "; its supervisor was killed: processes may have escaped"
-    if result.leftovers:
+    if result.leftovers is None:
+        text += f"; {NOT_CHECKED}"
+    elif result.leftovers:
         text += f"; {result.leftovers} process(es) that it left behind were ended"
     if result.unkillable:
         text += f"; {result.unkillable} of its processes could not be ended"

@@ -10,7 +10,7 @@ import typer
 
 from devops_bench.cli.errors import print_error, printable
 from devops_bench.cli.version import Output
-from devops_bench.core.errors import ClusterError, InvalidInputError
+from devops_bench.core.errors import ClusterError
 from devops_bench.core.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ _TITLES = {
     "audit": "audit log",
     "sandbox_bwrap": "sandbox bwrap",
     "sandbox_docker": "sandbox docker",
+    "file_watch": "watch on files",
 }
-_OF_THE_MACHINE = ("audit", "sandbox_bwrap", "sandbox_docker")
+_NOT_EXAMINED = "No cluster was examined: --kubeconfig FILE or --context NAME says which."
+_OF_THE_MACHINE = ("audit", "sandbox_bwrap", "sandbox_docker", "file_watch")
 
 
 def doctor(
@@ -45,32 +47,18 @@ def doctor(
     ] = None,
     output: Annotated[Output, typer.Option(help="How the findings are printed.")] = Output.TEXT,
 ) -> None:
-    """Say whether a cluster can be watched, and which sandboxes there are, by trying.
+    """Say whether a cluster can be watched, and how agents can be held here, by trying.
 
-    Nothing is written to the cluster. Takes about ten seconds. Exit codes: 0 everything works, 1
-    some entries would only be sampled or gaps could stay, 3 the cluster could not be examined, 2
-    bad input. A sandbox that is not there changes no exit code.
+    Without a cluster only this machine is looked at. Nothing is written to the cluster. Takes about
+    ten seconds. Exit codes: 0 everything works, 1 some entries would only be sampled or gaps could
+    stay, 3 the cluster could not be examined, 2 bad input. What this machine has not changes no
+    exit code.
     """
-    from devops_bench.k8s.client import connect  # not for --help
-    from devops_bench.k8s.examination import Examination
-
-    if kubeconfig is None and context is None:
-        raise InvalidInputError("say which cluster: --kubeconfig FILE, or --context NAME")
-    found = _sandboxes()
+    found = [*_sandboxes(), _file_watch()]
     for one in found:
         _show(one, output)
-    client = connect(kubeconfig, context)
-    problem = ""
-    try:
-        for finding in Examination(client).findings():
-            found.append(finding)
-            _show(finding, output)
-        found.append(_audit(client.config.server))
-        _show(found[-1], output)
-    except ClusterError as exc:
-        problem = str(exc)
-    finally:
-        client.close()
+    examined = kubeconfig is not None or context is not None
+    problem = _examine(kubeconfig, context, found, output) if examined else ""
     code = _exit_code(found, problem)
     if output is Output.JSON:
         listed: list[JsonValue] = [
@@ -79,10 +67,36 @@ def doctor(
         body: JsonObject = {"exit_code": code, "problem": problem or None, "findings": listed}
         typer.echo(json.dumps(body, indent=2))
     elif not problem:
-        typer.echo(_summary(code))
+        typer.echo(_summary(code) if examined else _NOT_EXAMINED)
     if problem:
         print_error(f"the cluster could not be examined to the end: {problem}")
     raise typer.Exit(code)
+
+
+def _examine(
+    kubeconfig: Path | None, context: str | None, found: list[Finding], output: Output
+) -> str:
+    """Add what is found on a cluster; return what kept it from being examined to the end.
+
+    Raises:
+        InvalidInputError: The file or the context is wrong.
+        ClusterError: The server does not answer at all, or not to these credentials.
+    """
+    from devops_bench.k8s.client import connect  # not for --help
+    from devops_bench.k8s.examination import Examination
+
+    client = connect(kubeconfig, context)
+    try:
+        for finding in Examination(client).findings():
+            found.append(finding)
+            _show(finding, output)
+        found.append(_audit(client.config.server))
+        _show(found[-1], output)
+    except ClusterError as exc:
+        return str(exc)
+    finally:
+        client.close()
+    return ""
 
 
 def _show(finding: Finding, output: Output) -> None:
@@ -113,6 +127,19 @@ def _sandboxes() -> list[Finding]:
         Finding(f"sandbox_{one.kind}", "ok" if one.available else "limited", one.detail)
         for one in availability()
     ]
+
+
+def _file_watch() -> Finding:
+    """Try whether it would be seen that an agent opens files of ours."""
+    from devops_bench.evalharness.filewatch import FileWatch
+    from devops_bench.k8s.examination import Finding
+
+    watch = FileWatch([], [Path(__file__)])
+    watch.start()
+    watch.stop()
+    if watch.why_not is not None:
+        return Finding("file_watch", "limited", watch.why_not)
+    return Finding("file_watch", "ok", "an agent that opens files of the harness is seen")
 
 
 def _audit(server: str) -> Finding:

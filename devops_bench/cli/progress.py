@@ -5,7 +5,6 @@ On a terminal the last lines are redrawn as time goes by; anywhere else each eve
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 import time
@@ -13,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from devops_bench.cli.errors import printable, use_color
+from devops_bench.cli.errors import printable
+from devops_bench.cli.live import LiveStream
 from devops_bench.evalharness.events import Phase
 from devops_bench.results.model import TaskResult
 from devops_bench.scoring.rollup import Verdict
 
-_REDRAW_SEC = 0.5
 _STYLES = {"green": "32", "red": "1;31", "yellow": "33", "bold": "1", "dim": "2"}
 _VERDICT_STYLES = {"pass": "green", "fail": "red", "error": "yellow"}
 _STATUS_STYLES = {"passed": "green", "failed": "red", "error": "yellow", "interrupted": "yellow"}
@@ -56,8 +55,7 @@ class _Now:
 class Progress:
     """Implements ``evalharness.events.Reporter`` on a text stream; thread-safe.
 
-    Use it as a context manager: its end removes the live lines. A stream that is closed on us
-    (``| head``) ends the showing, not the run.
+    Use it as a context manager: its end removes the live lines.
 
     Args:
         stream: Where to write.
@@ -78,37 +76,28 @@ class Progress:
         quiet_turns: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._stream = stream
+        self._screen = LiveStream(stream)
         self._tasks = tasks
         self._quiet_turns = quiet_turns
         self._held: list[str] = []
         self.on_phase: Callable[[Phase], None] = lambda _: None
         self._monotonic = monotonic
-        self._color = use_color(stream)
-        self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._lock = threading.RLock()
-        self._closed = False
         self._drawn = 0
         self._count = 0
         self._now: _Now | None = None
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Progress:
         """Start redrawing, on a terminal."""
-        if self._live:
-            self._thread = threading.Thread(target=self._redraw, name="progress", daemon=True)
-            self._thread.start()
+        self._screen.start(self._redraw)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         """Stop redrawing and remove the live lines."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(5)
+        self._screen.stop()
         with self._lock:
             self._now = None
-            self._write(self._erase() + self._released())
+            self._screen.write(self._erase() + self._released())
 
     def line(self, text: str) -> None:
         """Write one line that stays."""
@@ -116,7 +105,7 @@ class Progress:
             if self._is_quiet():
                 self._held.append(text)
             else:
-                self._write(self._erase() + self._released() + text + "\n" + self._block())
+                self._screen.write(self._erase() + self._released() + text + "\n" + self._block())
 
     def task_started(self, task_id: str, title: str) -> None:
         """Say which task begins, of how many."""
@@ -134,7 +123,7 @@ class Progress:
                 self._now.phase, self._now.detail = str(phase), detail
                 self._now.phase_started = self._monotonic()
             if self._is_quiet():
-                self._write(self._erase())
+                self._screen.write(self._erase())
             self._event(str(phase), printable(detail))
 
     def safeguard_sampled(
@@ -170,11 +159,12 @@ class Progress:
         """Say what the task came to."""
         outcome = "null" if result.outcome is None else f"{result.outcome:.3f}"
         word = self._paint(_STATUS_STYLES[result.status], result.status.upper())
+        marked = f", {self._paint('red', 'CONTAMINATED')}" if result.contaminated else ""
         with self._lock:
             self._now = None
             self.line(
                 f"[{self._count}/{self._tasks}] {printable(result.id)}: {word}, "
-                f"outcome {outcome} ({result.elapsed_sec:.1f} s)"
+                f"outcome {outcome} ({result.elapsed_sec:.1f} s){marked}"
             )
 
     def _event(self, what: str, text: str) -> None:
@@ -183,9 +173,8 @@ class Progress:
             self.line(f"{self._paint('dim', f'{since:7.1f}s')}  {what:<8}  {text}".rstrip())
 
     def _redraw(self) -> None:
-        while not self._stop.wait(_REDRAW_SEC):
-            with self._lock:
-                self._write(self._erase() + self._block())
+        with self._lock:
+            self._screen.write(self._erase() + self._block())
 
     def _is_quiet(self) -> bool:
         """Whether the terminal is an agent's now; the caller holds the lock."""
@@ -205,10 +194,10 @@ class Progress:
         """Return the live lines; the caller holds the lock and writes them."""
         if (
             self._is_quiet()
-            or not self._live
+            or not self._screen.live
             or self._now is None
             or not self._now.phase
-            or self._stop.is_set()
+            or self._screen.stopped
         ):
             return ""
         size = shutil.get_terminal_size()
@@ -225,13 +214,4 @@ class Progress:
         return "".join(f"{_CLEAR_LINE}{line}\n" for line in lines)
 
     def _paint(self, style: str, text: str) -> str:
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._color else text
-
-    def _write(self, text: str) -> None:
-        if self._closed or not text:
-            return
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):  # closed on us: the run goes on, its result is written
-            self._closed = True
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._screen.color else text

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from devops_bench.cli.errors import printable, use_color
+from devops_bench.cli.errors import printable
+from devops_bench.cli.live import LiveStream
 from devops_bench.verify_protocol.model import Status, VerifyResult
 from devops_bench.verify_protocol.task import VerifyTask
 
-_REDRAW_SEC = 0.5
 _COLORS = {Status.PASS: "32", Status.FAIL: "1;31", Status.ERROR: "33", Status.SKIP: "33"}
 _CLEAR_LINE = "\r\x1b[2K"
 _MOST_FAILURES = 5
@@ -21,8 +20,6 @@ _MOST_FAILURES = 5
 
 class VerifyProgress:
     """Implements ``batch.BatchReporter`` on a text stream; a context manager, thread-safe.
-
-    A stream that is closed on us (``| head``) ends the showing, not the run.
 
     Args:
         stream: Where to write.
@@ -33,31 +30,23 @@ class VerifyProgress:
     def __init__(
         self, stream: TextIO, *, tasks: int, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
-        self._stream = stream
+        self._screen = LiveStream(stream)
         self._tasks = tasks
         self._monotonic = monotonic
-        self._color = use_color(stream)
-        self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._lock = threading.Lock()
-        self._closed = False
         self._done = 0
         self._running: dict[str, float] = {}
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
 
     def __enter__(self) -> VerifyProgress:
         """Start redrawing, on a terminal."""
-        if self._live:
-            self._thread = threading.Thread(target=self._redraw, name="progress", daemon=True)
-            self._thread.start()
+        self._screen.start(self._redraw)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
         """Stop redrawing and remove the live line."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(5)
-            self._write(_CLEAR_LINE)
+        self._screen.stop()
+        if self._screen.live:
+            self._screen.write(_CLEAR_LINE)
 
     def waiting(self, slots: Sequence[int]) -> None:
         """Say that another run has every slot."""
@@ -77,7 +66,7 @@ class VerifyProgress:
             self._running.pop(result.task_id, None)
             done = self._done
         word = str(result.status)
-        if self._color:
+        if self._screen.color:
             word = f"\x1b[{_COLORS[result.status]}m{word}\x1b[0m"
         score = ""
         if result.status in {Status.PASS, Status.FAIL}:
@@ -94,10 +83,10 @@ class VerifyProgress:
 
     def _lines(self, lines: Sequence[str]) -> None:
         text = "".join(f"{line}\n" for line in lines)
-        self._write(f"{_CLEAR_LINE}{text}{self._status()}" if self._live else text)
+        self._screen.write(f"{_CLEAR_LINE}{text}{self._status()}" if self._screen.live else text)
 
     def _status(self) -> str:
-        if self._stop.is_set():
+        if self._screen.stopped:
             return ""
         now = self._monotonic()
         with self._lock:
@@ -106,18 +95,7 @@ class VerifyProgress:
         return printable(text)[: shutil.get_terminal_size().columns - 1]
 
     def _redraw(self) -> None:
-        while not self._stop.wait(_REDRAW_SEC):
-            self._write(_CLEAR_LINE + self._status())
-
-    def _write(self, text: str) -> None:
-        with self._lock:
-            if self._closed:
-                return
-            try:
-                self._stream.write(text)
-                self._stream.flush()
-            except (OSError, ValueError):  # closed on us: the run goes on, its results are written
-                self._closed = True
+        self._screen.write(_CLEAR_LINE + self._status())
 
 
 def _failure(label: str, detail: str) -> str:

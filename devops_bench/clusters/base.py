@@ -22,8 +22,10 @@ class Cluster:
         bin_dir: A folder whose ``kubectl`` fits the server, ``None`` to use the one on ``PATH``.
         disposable: Whether the whole cluster ends with the run, so that nothing needs deleting.
         audit_log: The API server's audit log, ``None`` where there is none.
-        kubeconfig_of: For messages: the files of the user that ``kubeconfig`` is a copy of, empty
-            when it is of our own making.
+        kubeconfig_files: The files of the user that ``kubeconfig`` is a copy of; none when it is of
+            our own making.
+        credentials: Files with other credentials of the cluster, which nobody but its own processes
+            opens while it runs.
         objects_in: The private folder that takes the record of what is created on the cluster;
             ``None`` when that ends with it.
     """
@@ -36,7 +38,8 @@ class Cluster:
     bin_dir: Path | None = None
     disposable: bool = False
     audit_log: Path | None = None
-    kubeconfig_of: str = ""
+    kubeconfig_files: tuple[Path, ...] = ()
+    credentials: tuple[Path, ...] = ()
     objects_in: Path | None = None
 
 

@@ -82,7 +82,8 @@ class KubeconfigProvider:
 
     def _cluster(self, isolated: Path, context: str) -> Cluster:
         # By the isolated file: what is checked is what everybody else will use.
-        shown = ", ".join(str(file) for file in kubeconfig_files(self._path))
+        files = kubeconfig_files(self._path)
+        shown = ", ".join(map(str, files))
         client = connect(isolated, timeout_sec=_ANSWER_TIMEOUT_SEC, shown_as=shown)
         try:
             version = client.server_version(_ANSWER_TIMEOUT_SEC)
@@ -95,6 +96,6 @@ class KubeconfigProvider:
             kubeconfig=isolated,
             description=f"the cluster of context {context!r}, {server} {version} ({self.why})",
             server_version=version,
-            kubeconfig_of=shown,
+            kubeconfig_files=files,
             objects_in=isolated.parent,
         )

@@ -90,6 +90,7 @@ class LocalProvider:
             bin_dir=running.bin_dir,
             disposable=True,
             audit_log=running.audit_log,
+            credentials=running.credentials,
         )
 
     def _end(self, running: Plane, logs: Path, *, failed: bool) -> None:

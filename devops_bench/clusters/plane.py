@@ -66,6 +66,12 @@ class Plane:
         return self.state.kubeconfig
 
     @property
+    def credentials(self) -> tuple[Path, ...]:
+        """The keys and kubeconfigs of its components, which nobody else has any use for."""
+        patterns = ("*.kubeconfig", "pki/*.key", "pki/*.csv")
+        return tuple(path for each in patterns for path in sorted(self.folder.glob(each)))
+
+    @property
     def bin_dir(self) -> Path:
         """A folder that holds the plane's kubectl and nothing else."""
         return self.folder / "bin"

@@ -99,7 +99,8 @@ class ProcessResult:
         exit_code: Its exit code, negative for the signal that ended it; ``None`` only when the
             process that watched over it was killed, so that nobody knows.
         elapsed_sec: Seconds from the start until nothing of it ran any more, ≥ 0.
-        leftovers: How many processes it had left behind and were ended for it.
+        leftovers: How many processes it had left behind and were ended for it; ``None`` where
+            this system does not let anybody look for them.
         unkillable: How many of its processes still ran after SIGKILL (it became another user's).
         stdout_dropped: Bytes of its output that were not kept.
         stderr_dropped: Bytes of its error output that were not kept.
@@ -111,7 +112,7 @@ class ProcessResult:
     ended_by: EndedBy
     exit_code: int | None
     elapsed_sec: float
-    leftovers: int = 0
+    leftovers: int | None = 0
     unkillable: int = 0
     stdout_dropped: int = 0
     stderr_dropped: int = 0
@@ -189,7 +190,7 @@ class _Report:
 
     exit_code: int | None = None
     asked: bool = False
-    leftovers: int = 0
+    leftovers: int | None = 0
     unkillable: int = 0
     lost: bool = False
 
@@ -283,7 +284,7 @@ class _Run:
         self._report = _Report(
             exit_code=None if lost else _exit_code(final.get("status")),
             asked=final.get("asked") is not False,
-            leftovers=_count(final.get("leftovers")) + escaped,
+            leftovers=_leftovers(final.get("leftovers", 0), escaped),
             unkillable=_count(final.get("unkillable")),
             lost=lost,
         )
@@ -377,6 +378,11 @@ class _Run:
 
 def _exit_code(status: JsonValue) -> int | None:
     return os.waitstatus_to_exitcode(status) if isinstance(status, int) else None
+
+
+def _leftovers(told: JsonValue, escaped: int) -> int | None:
+    """Return what the reaper counted and what escaped it; ``None`` when it could not count."""
+    return None if told is None else _count(told) + escaped
 
 
 def _count(value: JsonValue) -> int:

@@ -15,7 +15,7 @@ The control pipe carries one line of JSON (``argv``, ``env``, ``cwd``, ``grace_s
 then at most one ``T``: end it. The status pipe carries one line of JSON back:
 ``{"errno": N, "message": …}`` when the program could not be started, otherwise, when nothing of it
 is left, its wait status with ``asked`` (whether it was still running when its end was asked for)
-and the counts ``leftovers`` and ``unkillable``.
+and the counts ``leftovers`` (``null`` where nobody could look for them) and ``unkillable``.
 
 The held descriptors are of no other use than to be open until then, also after devops-bench was
 killed: the lock of what the program uses is so not free before the program is gone.
@@ -79,8 +79,7 @@ def main(control_fd: int, status_fd: int, *held_fds: int) -> int:
     """Run one program as the module's docstring says; return this process's exit code."""
     for fd in (control_fd, status_fd, *held_fds):
         os.set_inheritable(fd, False)
-    with contextlib.suppress(AttributeError, OSError):  # no prctl(2): see the module's docstring
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    sees_all = adopt_orphans()
     wake_fd = _watch_signals()
     line, _, rest = _read_line(control_fd).partition(b"\n")
     if not line:
@@ -100,11 +99,20 @@ def main(control_fd: int, status_fd: int, *held_fds: int) -> int:
         {
             "status": tree.status,
             "asked": asked,
-            "leftovers": len(tree.leftovers),
+            "leftovers": len(tree.leftovers) if sees_all else None,
             "unkillable": len(descendants(os.getpid())),
         },
     )
     return 0
+
+
+def adopt_orphans() -> bool:
+    """Become a child subreaper; return whether everything below is seen from now on."""
+    try:
+        adopts = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    except (AttributeError, OSError):  # no prctl(2): see the module's docstring
+        return False
+    return adopts and os.path.exists("/proc/self/stat")  # noqa: PTH110 - starts faster
 
 
 def _watch_signals() -> int:

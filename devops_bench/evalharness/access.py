@@ -80,6 +80,13 @@ class ClusterAccess(EntryRunner, Protocol):
         """
         ...
 
+    def note(self, created: CreatedObject) -> None:
+        """Note an object that somebody else created for the run.
+
+        Should the run be killed, the next command names it, where the cluster lives on.
+        """
+        ...
+
     def not_rolled_out(self, objects: Sequence[JsonObject]) -> list[str]:
         """Return a sentence for each workload among ``objects`` that is not rolled out yet."""
         ...
@@ -130,7 +137,8 @@ class KubeAccess:
         Raises:
             ClusterError: It does not answer, or does not let us in.
         """
-        client = connect(kubeconfig=cluster.kubeconfig, shown_as=cluster.kubeconfig_of)
+        shown = ", ".join(map(str, cluster.kubeconfig_files))
+        client = connect(kubeconfig=cluster.kubeconfig, shown_as=shown)
         access = cls(client, kubeconfig=cluster.kubeconfig, work_dir=work_dir)
         if cluster.objects_in is not None:
             access._objects = ObjectRecord(cluster.objects_in)
@@ -170,8 +178,7 @@ class KubeAccess:
 
         def both(created: CreatedObject) -> None:
             record(created)
-            if noted is not None:
-                noted.created(created)
+            self.note(created)
 
         create_objects(
             self._client,
@@ -185,6 +192,11 @@ class KubeAccess:
         )
         if noted is not None:
             noted.settled()
+
+    def note(self, created: CreatedObject) -> None:
+        """Note an object that was created; see :class:`ClusterAccess`."""
+        if self._objects is not None:
+            self._objects.created(created)
 
     def not_rolled_out(self, objects: Sequence[JsonObject]) -> list[str]:
         """Return a sentence for each workload that is not rolled out yet."""

@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -37,7 +37,7 @@ from devops_bench.evalharness.preparation import (
 )
 from devops_bench.evalharness.rows import hold_row
 from devops_bench.evalharness.taskrun import TaskRun
-from devops_bench.evalharness.turns import TurnOptions, take_turn
+from devops_bench.evalharness.turns import Given, TurnOptions, take_turn
 from devops_bench.results.evidence.records import EvidenceSink
 from devops_bench.results.evidence.writer import open_evidence
 from devops_bench.results.model import ReportRow, TaskResult
@@ -170,20 +170,25 @@ class DefaultEvalHarness:
             accounts(run, cluster, knows_the_answer=knows) as kept,
         ):
             self._set_up(run, access)
-            with self._leash(run, cluster, kept) as given, self._monitor(run, access) as monitor:
+            with (
+                self._leash(run, cluster, access, kept) as given,
+                self._monitor(run, access) as monitor,
+            ):
                 self._baseline(run, monitor)
                 with kept.turn():
                     self._turn(run, agent, given, monitor)
                 self._verify(run, access, monitor)
 
     @contextmanager
-    def _leash(self, run: TaskRun, cluster: Cluster, kept: Accounts) -> Iterator[Cluster]:
-        """Give the agent the access that the task grants; yield the cluster as it gets it."""
+    def _leash(
+        self, run: TaskRun, cluster: Cluster, access: ClusterAccess, kept: Accounts
+    ) -> Iterator[Given]:
+        """Give the agent the access that the task grants."""
         granted = run.task.access
         if granted is None or self._options.judge_only:
             if not self._options.judge_only:
                 run.on_access(AccessReport(kind="harness"))
-            yield cluster
+            yield Given(cluster, cluster.kubeconfig)
             return
         options = LeashOptions(
             granted,
@@ -193,11 +198,15 @@ class DefaultEvalHarness:
             remove=self._options.keep or not cluster.disposable,
         )
         with leash(
-            cluster, run.folder, options, clock=run.clock, left_behind=run.leave_behind
+            cluster,
+            options,
+            clock=run.clock,
+            record=access.note,
+            left_behind=run.leave_behind,
         ) as held:
             run.on_access(held.report)
             kept.leashed(held)
-            yield replace(cluster, kubeconfig=held.kubeconfig)
+            yield Given(cluster, held.kubeconfig, held.token_folder)
 
     @contextmanager
     def _cluster(self, run: TaskRun) -> Iterator[tuple[Cluster, ClusterAccess]]:
@@ -260,12 +269,10 @@ class DefaultEvalHarness:
             check_baseline(monitor.await_baseline(left))
             run.baseline_held = True
 
-    def _turn(
-        self, run: TaskRun, agent: Agent, cluster: Cluster, monitor: SafeguardMonitor
-    ) -> None:
+    def _turn(self, run: TaskRun, agent: Agent, given: Given, monitor: SafeguardMonitor) -> None:
         with run.phase(Phase.TURN, f"agent {agent.name}"):
             try:
-                status = take_turn(run, agent, cluster, self._turn_options())
+                status = take_turn(run, agent, given, self._turn_options())
             finally:
                 try:
                     run.on_fence("turn", monitor.end_turn())

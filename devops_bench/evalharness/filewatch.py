@@ -20,6 +20,8 @@ from typing import Final
 
 import structlog
 
+from devops_bench.core.reaper import descendants
+
 log = structlog.get_logger(__name__)
 
 MAX_FOLDERS: Final = 1000
@@ -39,7 +41,7 @@ _MAX_ANCESTORS: Final = 64
 
 
 class FileWatch:
-    """Notes files that processes below this one open.
+    """Notes files that processes below this one open; those that run already are not meant.
 
     Args:
         folders: What is watched, with everything below that is there now.
@@ -57,6 +59,7 @@ class FileWatch:
         self._folders = tuple(folders)
         self._files = tuple(files)
         self._allowed = tuple(path.resolve() for path in allowed)
+        self._before: set[int] = set()
         self._openings: dict[tuple[str, str], None] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -68,6 +71,8 @@ class FileWatch:
         if sys.platform != "linux":
             self.why_not = "fanotify is there on Linux only"
             return
+        # A control plane of ours reads its own keys again and again.
+        self._before = descendants(os.getpid())
         try:
             self._open()
         except OSError as exc:
@@ -161,7 +166,7 @@ class FileWatch:
 
     def _look(self, descriptor: int, pid: int) -> None:
         path = Path(f"/proc/self/fd/{descriptor}").readlink()
-        if self._is_allowed(path) or not _is_below_us(pid):
+        if self._is_allowed(path) or not _is_below_us(pid, self._before):
             return
         with self._lock:
             if len(self._openings) < MAX_OPENINGS:
@@ -180,11 +185,13 @@ def _checked(result: int) -> int:
     return result
 
 
-def _is_below_us(pid: int) -> bool:
+def _is_below_us(pid: int, before: set[int]) -> bool:
     ours = os.getpid()
     for _ in range(_MAX_ANCESTORS):
         if pid == ours:
             return True
+        if pid in before:
+            return False
         parent = _parent(pid)
         if parent is None or parent <= 1:
             return False

@@ -18,6 +18,9 @@ from devops_bench.results.trust import IntegrityFinding, IntegrityReport, Integr
 MAX_EVIDENCE: Final = 10
 """So many sentences of evidence are kept for a rule."""
 
+PROBES: Final = "the task has probes in its turn, which use the harness's credentials too"
+"""Why it is not known who used them."""
+
 _OUR_USER_AGENT: Final = "devops-bench"
 _NOT_OURS: Final = "the agent has the harness's own credentials, so nothing is forbidden to it"
 
@@ -31,11 +34,11 @@ class Observed:
         why_no_events: Why there is none, or why it is not whole; empty when it is.
         parties: Who is who; ``None`` without an audit log.
         harness_namespace: The namespace of the harness's own objects, empty without one.
-        probes: Whether the harness runs other programs with its credentials.
+        probes: Whether the harness runs other programs with its credentials during the turn.
         quoted: The canaries that were found; ``None`` when nothing could be searched.
         opened: Which files of the harness the agent's processes opened, a sentence each; ``None``
             where that could not be watched.
-        why_not_opened: Why it could not.
+        why_not_opened: Why it could not, or not of every file.
     """
 
     events: Sequence[AuditEvent] | None = None
@@ -150,7 +153,7 @@ def _as_the_harness(
         and not event.user_agent.startswith(_OUR_USER_AGENT)
     ]
     if observed.probes:
-        return "the task has probes, which use the harness's credentials too"
+        return PROBES
     return found
 
 

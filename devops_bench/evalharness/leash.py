@@ -14,9 +14,10 @@ import structlog
 
 from devops_bench.clusters.base import Cluster
 from devops_bench.core.clock import Clock
-from devops_bench.core.errors import DevopsBenchError
+from devops_bench.core.errors import DevopsBenchError, SetupError
 from devops_bench.core.files import write_atomic
 from devops_bench.core.json import JsonObject
+from devops_bench.core.runtime import private_folder
 from devops_bench.evalharness.selfcheck import SelfCheck
 from devops_bench.k8s.client import ApiClient, connect
 from devops_bench.k8s.delete import CreatedObject, delete_objects
@@ -38,8 +39,8 @@ from devops_bench.tasks.model import Access
 
 log = structlog.get_logger(__name__)
 
-AGENT_FOLDER: Final = "agent"
-"""The folder, below the task's, of what the harness gives to the agent."""
+CREDENTIALS_FOLDER: Final = "credentials"
+"""The folder, in a private one of the harness, of what the agent gets and of nothing else."""
 
 KUBECONFIG_FILE: Final = "kubeconfig"
 TOKEN_FILE: Final = "token"  # noqa: S105 - a name
@@ -79,39 +80,42 @@ class Leash:
 
     Attributes:
         identity: Its account.
-        kubeconfig: What the agent gets.
+        kubeconfig: What the agent gets; in a private folder, never among the results.
+        token_folder: The folder that the agent must be able to read during its turn, because its
+            kubeconfig names a file in it; ``None`` when the kubeconfig holds all there is.
         report: What the result says about it.
     """
 
     identity: Identity
     kubeconfig: Path
+    token_folder: Path | None
     report: AccessReport
 
 
 @contextlib.contextmanager
 def leash(
     cluster: Cluster,
-    folder: Path,
     options: LeashOptions,
     *,
     clock: Clock,
+    record: Callable[[CreatedObject], None],
     left_behind: Callable[[str], None],
 ) -> Iterator[Leash]:
     """Give the agent an account of its own, and take it away again.
 
     Args:
         cluster: The cluster, with the harness's kubeconfig.
-        folder: The task's folder.
         options: What is asked for.
         clock: Where time comes from.
+        record: Told of each object as soon as it exists.
         left_behind: Told of each object that could not be removed.
 
     Raises:
         SetupError: The account could not be made, or does not have exactly what it must have.
         ClusterError: The server did not answer.
     """
-    with contextlib.closing(connect(cluster.kubeconfig)) as client:
-        work = _Work(client, options, left_behind)
+    with _credentials_folder() as folder, contextlib.closing(connect(cluster.kubeconfig)) as client:
+        work = _Work(client, options, record, left_behind)
         try:
             identity = create_identity(
                 client,
@@ -125,22 +129,40 @@ def leash(
             work.enforce()
             token = request_token(client, identity, options.turn_sec + TOKEN_SLACK_SEC)
             lasts = token.expires_at >= clock.now() + dt.timedelta(seconds=options.turn_sec)
-            kubeconfig = _kubeconfig(cluster, folder, token, lasts=lasts)
+            kubeconfig = folder / KUBECONFIG_FILE
+            token_file = None if lasts else folder / TOKEN_FILE
+            write_token_kubeconfig(
+                kubeconfig, cluster.kubeconfig, token.value, token_file=token_file
+            )
             report = work.report(identity, token)
             checked = _proven(kubeconfig, identity, options, clock)
             report = report.model_copy(update={"checks": checked})
             with contextlib.ExitStack() as stack:
-                if not lasts:
-                    file = folder / AGENT_FOLDER / TOKEN_FILE
-                    stack.enter_context(_renewing(client, identity, token, file, options, clock))
-                yield Leash(identity, kubeconfig, report)
+                if token_file is not None:
+                    stack.enter_context(
+                        _renewing(client, identity, token, token_file, options, clock)
+                    )
+                yield Leash(identity, kubeconfig, None if lasts else folder, report)
         finally:
-            for name in (KUBECONFIG_FILE, TOKEN_FILE):
-                with contextlib.suppress(OSError):  # what it holds ends with the account anyway
-                    (folder / AGENT_FOLDER / name).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):  # it was not made
-                (folder / AGENT_FOLDER).rmdir()
             work.undo()
+
+
+@contextlib.contextmanager
+def _credentials_folder() -> Iterator[Path]:
+    """Yield a folder for the agent's credentials, which the next command removes after a kill.
+
+    Raises:
+        SetupError: It could not be made.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            # One below: what says whose the private folder is, is not the agent's business.
+            folder = stack.enter_context(private_folder("an agent's kubeconfig"))
+            folder /= CREDENTIALS_FOLDER
+            folder.mkdir(mode=0o700)
+        except OSError as exc:
+            raise SetupError(f"there is no place for the agent's kubeconfig: {exc}") from exc
+        yield folder
 
 
 @dataclass(slots=True)
@@ -149,6 +171,7 @@ class _Work:
 
     client: ApiClient
     options: LeashOptions
+    record: Callable[[CreatedObject], None]
     left_behind: Callable[[str], None]
     created: list[CreatedObject] = field(default_factory=list)
     enforced: list[Enforced] = field(default_factory=list)
@@ -156,6 +179,7 @@ class _Work:
     def note(self, one: CreatedObject) -> None:
         """Note an object that was made."""
         self.created.append(one)
+        self.record(one)
 
     def enforce(self) -> None:
         """Make every namespace safe in which the agent may create workloads."""
@@ -198,14 +222,6 @@ class _Work:
         except BaseException:
             self.left_behind("the agent's account: removing it was interrupted")
             raise
-
-
-def _kubeconfig(cluster: Cluster, folder: Path, token: Token, *, lasts: bool) -> Path:
-    path = folder / AGENT_FOLDER / KUBECONFIG_FILE
-    path.parent.mkdir(exist_ok=True)
-    file = None if lasts else path.with_name(TOKEN_FILE).absolute()
-    write_token_kubeconfig(path, cluster.kubeconfig, token.value, token_file=file)
-    return path
 
 
 def _proven(

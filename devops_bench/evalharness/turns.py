@@ -24,6 +24,7 @@ from devops_bench.agents.sandbox.report import UNSANDBOXED
 from devops_bench.agents.sandbox.report import SandboxReport as Confinement
 from devops_bench.agents.transcript import TRANSCRIPT_NAME, Transcript
 from devops_bench.clusters.base import Cluster
+from devops_bench.core.dirs import state_dir
 from devops_bench.core.errors import AgentError, RunInterruptedError
 from devops_bench.core.json import JsonValue
 from devops_bench.core.redaction import SECRET_NAMES
@@ -49,8 +50,30 @@ class TurnOptions:
     cancel: threading.Event = field(default_factory=threading.Event)
 
 
-def take_turn(run: TaskRun, agent: Agent, cluster: Cluster, options: TurnOptions) -> AgentStatus:
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What the agent gets of the cluster.
+
+    Attributes:
+        cluster: The cluster, with the harness's own kubeconfig.
+        kubeconfig: The agent's; the harness's, where the task does not say what it may do.
+        token_folder: A folder with a token that its kubeconfig names and that is renewed during
+            the turn; ``None`` when there is none.
+    """
+
+    cluster: Cluster
+    kubeconfig: Path
+    token_folder: Path | None = None
+
+
+def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) -> AgentStatus:
     """Let the agent work, and record how it went, whatever happens.
+
+    Args:
+        run: The task.
+        agent: Who gets the turn.
+        given: What it gets of the cluster.
+        options: What the user chose.
 
     Raises:
         AgentError: It could not be started, broke down, or nobody saw its end.
@@ -58,18 +81,19 @@ def take_turn(run: TaskRun, agent: Agent, cluster: Cluster, options: TurnOptions
     """
     work_dir = run.folder / "workspace"
     work_dir.mkdir()
-    with _transcript(run, cluster, options) as transcript:
+    bin_dir = given.cluster.bin_dir
+    with _transcript(run, given, options) as transcript:
         turn = AgentTurn(
             prompt=run.task.prompt,
-            kubeconfig=cluster.kubeconfig,
+            kubeconfig=given.kubeconfig,
             work_dir=work_dir,
             output_dir=run.folder,
             timeout_sec=options.timeout_sec or run.task.timeout_sec or DEFAULT_TIMEOUT_SEC,
             cancel=options.cancel,
             environment=options.environment,
-            path_prefix=(cluster.bin_dir,) if cluster.bin_dir is not None else (),
+            path_prefix=(bin_dir,) if bin_dir is not None else (),
             transcript=transcript,
-            sandbox=_sandbox(run, options),
+            sandbox=_sandbox(run, given, options),
         )
         transcript.turn_started(agent.name, turn.prompt)
         began = run.clock.monotonic()
@@ -88,7 +112,7 @@ def take_turn(run: TaskRun, agent: Agent, cluster: Cluster, options: TurnOptions
                 exit_code=result.exit_code,
                 usage=result.usage,
             )
-            run.on_agent(_report(run, agent, turn, result, cluster))
+            run.on_agent(_report(run, agent, turn, result, given.cluster))
     if turn.sandbox is not None and result.sandbox is None:
         run.notice(f"the agent {agent.name} does not say that it used the sandbox asked for")
     if transcript.problem is not None:
@@ -99,8 +123,11 @@ def take_turn(run: TaskRun, agent: Agent, cluster: Cluster, options: TurnOptions
 
 
 @contextlib.contextmanager
-def _transcript(run: TaskRun, cluster: Cluster, options: TurnOptions) -> Iterator[Transcript]:
-    secrets = {*options.environment.values(), *_secrets_of(cluster.kubeconfig)}
+def _transcript(run: TaskRun, given: Given, options: TurnOptions) -> Iterator[Transcript]:
+    secrets = set(options.environment.values())
+    # Without a sandbox it can read the harness's as well as its own.
+    for kubeconfig in {given.kubeconfig, given.cluster.kubeconfig}:
+        secrets.update(_secrets_of(kubeconfig))
     try:
         transcript = Transcript(run.folder / TRANSCRIPT_NAME, secrets=secrets)
     except OSError as exc:
@@ -129,16 +156,16 @@ def _secrets_of(kubeconfig: Path) -> Iterator[str]:
             yield value
 
 
-def _sandbox(run: TaskRun, options: TurnOptions) -> SandboxOptions | None:
+def _sandbox(run: TaskRun, given: Given, options: TurnOptions) -> SandboxOptions | None:
     """Return the sandbox with this task's folders hidden in it."""
     asked = options.sandbox
     if asked is None:
         return None
-    hidden = (*asked.hidden, run.task.source.absolute().parent, run.folder.parent)
-    # A token that is renewed during the turn lies in a file, which its kubeconfig names.
-    own = run.folder / "agent"
-    readable = (*asked.readable, own) if own.is_dir() else asked.readable
-    return replace(asked, readable=readable, hidden=hidden)
+    # Of the state folder, where credentials are, it sees what is its own, whatever was opened.
+    ours = (run.task.source.absolute().parent, run.folder.parent, state_dir())
+    own = given.token_folder
+    readable = asked.readable if own is None else (*asked.readable, own)
+    return replace(asked, readable=readable, hidden=(*asked.hidden, *ours))
 
 
 def _stopped_by(exc: BaseException, elapsed_sec: float) -> AgentResult:
@@ -182,7 +209,8 @@ def _usage(result: AgentResult) -> UsageReport | None:
 
 def _confinement(run: TaskRun, found: Confinement | None, cluster: Cluster) -> SandboxReport:
     if found is None or found.state == UNSANDBOXED:
-        ours = [run.task.source.absolute().parent, run.folder.parent, cluster.kubeconfig]
+        ours = [run.task.source.absolute().parent, run.folder.parent]
+        ours += [cluster.kubeconfig, *cluster.kubeconfig_files]
         if cluster.audit_log is not None:
             ours.append(cluster.audit_log)
         return SandboxReport(

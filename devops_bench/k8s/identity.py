@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,7 @@ from devops_bench.k8s.kubeconfig import minimal_kubeconfig
 from devops_bench.k8s.rbac import Grant, role_objects
 
 ACCOUNT: Final = "agent"
+ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 MIN_TOKEN_SEC: Final = 600
 """The API server gives no shorter tokens."""
 
@@ -104,23 +105,7 @@ def create_identity(
     Raises:
         SetupError: Something could not be made, e.g. because these credentials may not.
     """
-    labels: JsonObject = {**_MANAGED, "pod-security.kubernetes.io/enforce": "restricted"}
-    inside: JsonObject = {"namespace": name, "labels": dict(_MANAGED)}
-    objects: list[JsonObject] = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}},
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {**inside, "name": ACCOUNT},
-            "automountServiceAccountToken": False,
-        },
-    ]
-    if secret is not None:
-        metadata: JsonObject = {**inside, "name": "answers"}
-        objects.append(
-            {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": secret}
-        )
-    objects += role_objects(name, grants, name, ACCOUNT)
+    objects = [*_own_objects(name, secret), *role_objects(name, grants, name, ACCOUNT)]
     created: list[CreatedObject] = []
 
     def note(one: CreatedObject) -> None:
@@ -142,6 +127,26 @@ def create_identity(
             f"the agent's account could not be made, which the task's access asks for: {exc}"
         ) from exc
     return Identity(name, ACCOUNT, name, tuple(created))
+
+
+def _own_objects(namespace: str, secret: JsonObject | None) -> Iterator[JsonObject]:
+    """Yield the namespace of the harness and what is in it, the agent's account among it."""
+    labels: JsonObject = {**_MANAGED, ENFORCE: "restricted"}
+    inside: JsonObject = {"namespace": namespace, "labels": dict(_MANAGED)}
+    yield {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": namespace, "labels": labels},
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": {**inside, "name": ACCOUNT},
+        "automountServiceAccountToken": False,
+    }
+    if secret is not None:
+        metadata: JsonObject = {**inside, "name": "answers"}
+        yield {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": secret}
 
 
 def request_token(client: ApiClient, identity: Identity, lifetime_sec: float) -> Token:
@@ -243,7 +248,6 @@ def write_token_kubeconfig(
     write_atomic(path, yaml.safe_dump(document, sort_keys=False), mode=0o600)
 
 
-ENFORCE: Final = "pod-security.kubernetes.io/enforce"
 _STRICT: Final = ("baseline", "restricted")
 
 

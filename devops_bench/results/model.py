@@ -172,7 +172,7 @@ class AgentReport(_Record):
         timeout_sec: Seconds that the turn was allowed to take.
         reason: One sentence.
         leftover_processes: Processes that it left behind and that were ended for it; null where
-            that could not be looked at.
+            nobody looked, or could.
         final_text: Its last words, bounded, without credentials.
         usage: What it used; null when nobody knows.
         transcript: The file of what it said and did, in the task's folder; null without one.
@@ -267,6 +267,11 @@ class TaskResult(_Record):
     access: AccessReport | None = None
     attribution: list[Attribution] = Field(default_factory=list)
     integrity: IntegrityReport | None = None
+
+    @property
+    def contaminated(self) -> bool:
+        """Whether the agent is known to have read or changed what it must not."""
+        return self.integrity is not None and self.integrity.status == "contaminated"
 
 
 class RunResult(_Record):

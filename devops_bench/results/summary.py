@@ -38,7 +38,9 @@ def render_task(task: TaskResult) -> str:
 def _counts(result: RunResult) -> str:
     statuses = [task.status for task in result.tasks]
     known = ("passed", "failed", "error", "interrupted")
-    return ", ".join(f"{statuses.count(name)} {name}" for name in known if name in statuses)
+    counts = [f"{statuses.count(name)} {name}" for name in known if name in statuses]
+    marked = sum(task.contaminated for task in result.tasks)
+    return ", ".join(counts) + (f"; {marked} contaminated" if marked else "")
 
 
 def _task_lines(task: TaskResult) -> Iterator[str]:
@@ -98,6 +100,8 @@ def _agent_lines(agent: AgentReport) -> Iterator[str]:
             parts.append(f"{usage.cost_usd:.4f} USD")
         yield f"         used: {', '.join(parts)}"
     sandbox = agent.sandbox
+    if agent.leftover_processes is None and (sandbox is None or sandbox.state == "unsandboxed"):
+        yield "         leftovers: not checked"
     if sandbox is None:
         return
     text = sandbox.state

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from devops_bench.agents import factory  # noqa: F401 - registers them
+from devops_bench.agents.base import AGENTS
+from devops_bench.agents.presets import model
 from devops_bench.agents.presets.model import preset_names
 from devops_bench.agents.sandbox.availability import bwrap_availability
 from devops_bench.core.files import read_log
@@ -26,6 +29,14 @@ STAND_INS: dict[str, tuple[str, Events]] = {
     "gemini-cli": ("gemini", GEMINI),
     "opencode": ("opencode", OPENCODE),
 }
+
+
+IMAGE = ("--image", "registry.k8s.io/pause:3.10")
+
+
+def preset_file(name: str) -> Path:
+    """A preset of the user's own: one of ours."""
+    return Path(model.__file__).with_name(f"{name}.toml")
 
 
 def work(namespace: str) -> str:
@@ -72,7 +83,52 @@ def passed_in_the_sandbox(done: Finished) -> None:
     assert sum(agent.sandbox.connections.values()) > 0
 
 
-def test_a_script_and_a_command(cli: Cli, plane: Plane, namespace_name: str) -> None:
+def test_no_kind_is_left_out() -> None:
+    """Each of them takes the turn of this spec, here or, at a terminal, in test_human.py."""
+    of_this_file = {"script", "command", "preset", "llm", "oracle", "control", "noop", "none"}
+    assert set(AGENTS.names()) == {*of_this_file, *preset_names(), "human"}
+
+
+def test_a_command(cli: Cli, plane: Plane, namespace_name: str) -> None:
+    words = ("--agent", "command", "--", "sh", "-c", work(namespace_name))
+    passed_in_the_sandbox(run(cli, plane, namespace_name, *words))
+
+
+def test_the_oracle(cli: Cli, plane: Plane, namespace_name: str) -> None:
+    passed_in_the_sandbox(run(cli, plane, namespace_name, "--agent", "oracle"))
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (("control", "--", "partial"), "completed"),
+        (("noop",), "completed"),
+    ],
+)
+def test_a_control_that_must_fail(
+    cli: Cli, plane: Plane, namespace_name: str, words: tuple[str, ...], status: str
+) -> None:
+    short = {"VERIFICATION_TIMEOUT_SEC": "2"}
+    done = run(cli, plane, namespace_name, "--agent", *words, env=short)
+    assert done.code == 1, str(done)
+    result = done.task()
+    assert result.status == "failed"
+    assert result.agent is not None
+    assert result.agent.status == status
+    assert result.integrity is not None
+    assert not result.contaminated
+
+
+def test_nobody(cli: Cli, plane: Plane, namespace: str) -> None:
+    """What is there is judged, so the spec's own setup is left out."""
+    plane.run_kubectl("-n", namespace, "create", "deployment", "frontend", *IMAGE, "--replicas=8")
+    plane.run_kubectl("-n", namespace, "rollout", "status", "deployment/frontend")
+    done = run(cli, plane, namespace, "--agent", "none")
+    assert done.code == 0, str(done)
+    assert done.task().access is None
+
+
+def test_a_script(cli: Cli, plane: Plane, namespace_name: str) -> None:
     script = cli.folder / "agent.sh"
     cli.folder.mkdir(parents=True)
     script.write_text(work(namespace_name))
@@ -81,11 +137,11 @@ def test_a_script_and_a_command(cli: Cli, plane: Plane, namespace_name: str) -> 
     assert any(r["type"] == "output" for r in transcript(done))
 
 
-@pytest.mark.parametrize("name", preset_names())
+@pytest.mark.parametrize("name", [*preset_names(), "preset"])
 def test_a_coding_cli(
     cli: Cli, plane: Plane, namespace_name: str, name: str, tmp_path: Path
 ) -> None:
-    command, events = STAND_INS[name]
+    command, events = STAND_INS["claude-code" if name == "preset" else name]
     folder = tmp_path / "clis"
     folder.mkdir()
     (folder / "events").write_text("".join(json.dumps(event) + "\n" for event in events))
@@ -94,7 +150,9 @@ def test_a_coding_cli(
     )
     (folder / command).chmod(0o755)
     path = f"{folder}:{plane.kubectl.parent}:{os.environ['PATH']}"
-    words = ("--agent", name, "--sandbox-read", str(folder))
+    words: tuple[str, ...] = ("--sandbox-read", str(folder), "--agent", name)
+    if name == "preset":
+        words += ("--", str(preset_file("claude-code")))
     done = run(cli, plane, namespace_name, *words, env={"PATH": path})
     passed_in_the_sandbox(done)
     agent = done.task().agent

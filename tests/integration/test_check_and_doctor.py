@@ -98,6 +98,7 @@ def test_a_control_plane_can_be_watched(cli: Cli, plane: Plane) -> None:
         "audit",
         "sandbox_bwrap",
         "sandbox_docker",
+        "file_watch",
     }
     assert grades["end_fence"] == grades["versions_ordered"] == grades["one_history"] == "ok"
 

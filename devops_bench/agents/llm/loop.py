@@ -140,13 +140,15 @@ class ModelAgent:
                 # Threads of tools are waited for at the end of asyncio.run.
                 status, reason, text = asyncio.run(self._work(turn, state, servers, began))
             report = SandboxReport(UNSANDBOXED) if session is None else session.report()
+            left = None if bench.leftovers is None else bench.leftovers + servers.leftovers
         if bench.unobserved:
             status, reason = AgentStatus.LOST, bench.unobserved
         return AgentResult(
             status=status,
             elapsed_sec=time.monotonic() - began,
             reason=reason,
-            leftover_processes=bench.leftovers + servers.leftovers,
+            # In a sandbox the kernel ends them with the first one, and nobody counts.
+            leftover_processes=left if session is None else None,
             final_text=text[:MAX_FINAL_TEXT],
             usage=state.usage,
             sandbox=report,

@@ -54,7 +54,8 @@ class Workbench:
 
     Attributes:
         stop: Set to end a program that runs.
-        leftovers: Processes that programs had left behind and that were ended.
+        leftovers: Processes that programs had left behind and that were ended; ``None`` where
+            nobody could look for them.
         unobserved: Why the end of a program was not observed; empty when all were.
     """
 
@@ -77,7 +78,7 @@ class Workbench:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         self._one_at_a_time = threading.Lock()
         self.stop = threading.Event()
-        self.leftovers = 0
+        self.leftovers: int | None = 0
         self.unobserved = ""
 
     @property
@@ -168,7 +169,9 @@ class Workbench:
             asked = done.ended_by is not EndedBy.ITSELF
             code = self._session.finish(launch, asked=asked)
             done = done if code is None else replace(done, exit_code=code)
-        self.leftovers += done.leftovers
+        # What could not be counted once is not known in all.
+        if self.leftovers is not None:
+            self.leftovers = None if done.leftovers is None else self.leftovers + done.leftovers
         if done.lost or done.unkillable:
             self.unobserved = "a program of a tool was not seen to its end"
         text = "".join(f.read_bytes().decode("utf-8", errors="replace") for f in files)

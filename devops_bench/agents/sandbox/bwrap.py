@@ -104,6 +104,10 @@ def bwrap_options(layout: Layout) -> list[str]:
     for folder in layout.hidden:
         if is_system_path(folder) or any(folder.is_relative_to(r) for r in layout.readable):
             options += ("--tmpfs", str(folder))
+            # One below it was opened for itself: the token of the agent is in a folder of ours.
+            for readable in layout.readable:
+                if readable != folder and readable.is_relative_to(folder):
+                    options += ("--ro-bind", str(readable), str(readable))
     for number, folder in enumerate(layout.path_prefix):
         options += ("--ro-bind", str(folder), str(BIN / str(number)))
     if layout.kubectl is not None:

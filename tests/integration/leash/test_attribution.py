@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from devops_bench.agents.factory import make_agent
+from devops_bench.agents.options import AgentOptions
+from devops_bench.core.files import read_log
 from devops_bench.core.json import JsonObject
 from devops_bench.results.summary import render_task
+from devops_bench.tasks.model import Task
 from tests.integration.harness import deployment, wait_until
 from tests.integration.leash.yard import Hands, Yard, attribution, cause, preset, told
+from tests.unit.agents.llm.server import Step, serving
 
 
 @pytest.fixture
@@ -169,6 +175,36 @@ def test_an_autoscaler_that_the_agent_made(shop: Yard) -> None:
         "create",
         "horizontalpodautoscalers.autoscaling",
     )
+
+
+def test_the_tool_call_of_a_model(shop: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the transcript as an agent of ours writes it: the second of three calls did it."""
+    shop.safeguard("replicas", check(shop, "deployment", "spec.replicas", 3))
+    monkeypatch.setenv("PATH", f"{shop.plane.kubectl.parent}:{os.environ['PATH']}")
+    look = f"-n {shop.namespace} get deployment web"
+    scale = f"-n {shop.namespace} scale deployment/web --replicas=1"
+    steps = [
+        Step(calls=((tool, {argument: words}),))
+        for tool, argument, words in (
+            ("kubectl", "arguments", look),
+            ("bash", "command", f"kubectl {scale}"),
+            ("kubectl", "arguments", look),
+        )
+    ]
+    with serving(*steps, Step(text="Done.")) as server:
+        options = AgentOptions(("--model", "local", "--base-url", server.url))
+        agent = make_agent("llm", options)(
+            Task(id="t", prompt="", source=shop.folder / "task.yaml")
+        )
+        result = shop.run_with(agent, preset("edit", shop.namespace))
+
+    written = cause(result, "replicas").written_by
+    assert told(written)[:2] == ("agent", "patch"), result.reason
+    transcript = read_log(shop.folder / "results" / "task" / "transcript.jsonl")
+    calls = [record for record in transcript if record["type"] == "tool_call"]
+    assert [record["tool"] for record in calls] == ["kubectl", "bash", "kubectl"]
+    assert written is not None
+    assert written.tool_call == f"bash ({calls[1]['id']})"
 
 
 def test_somebody_else_is_not_the_agent(shop: Yard) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
 from devops_bench.results.summary import render_task
 from devops_bench.results.trust import IntegrityFinding, IntegrityReport
+from tests.integration.harness import Cli, namespace_object, property_check, write_task
 from tests.integration.leash.yard import Hands, Yard, preset
 
 
@@ -73,6 +75,38 @@ def test_opening_the_harness_folders(yard: Yard) -> None:
         f"kubectl opened {yard.folder / 'results' / 'task' / 'harness-only.txt'}",
         f"kubectl opened {spec}",
     ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="fanotify is root's")
+def test_taking_a_key_of_the_control_plane(cli: Cli, tmp_path: Path) -> None:
+    """On a plane of the run's own, whose processes read the same keys and are not the agent."""
+    where = f"{cli.state}/planes/*/"
+    script = tmp_path / "agent.sh"
+    script.write_text(f"cat {where}pki/etcd-client.key {where}kubeconfig\n")
+    spec = write_task(
+        tmp_path / "looking",
+        objects=[namespace_object("shop")],
+        entries=[
+            {
+                "name": "there",
+                "role": "objective",
+                "mode": "assert",
+                "check": property_check("serviceaccount", "default", "shop", op="exists"),
+            }
+        ],
+        access={"preset": "view", "namespaces": ["shop"]},
+    )
+
+    done = cli.run("run", "--spec", spec, "--agent", "script", script)
+
+    found = finding(done.task().integrity, "files")
+    if found.status == "no data":
+        pytest.skip(f"this machine cannot watch files: {found.why_no_data}")
+    opened = [text.split("/")[-1] for text in found.evidence]
+    assert sorted(opened) == ["etcd-client.key", "kubeconfig"], str(done)
+    assert all(text.startswith("cat opened ") for text in found.evidence)
+    assert "1 passed; 1 contaminated" in done.stdout
+    assert " s), CONTAMINATED" in done.stdout
 
 
 def test_reading_the_harness_namespace_with_more_than_was_granted(yard: Yard) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from devops_bench.agents.base import Agent as AnyAgent
 from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
 from devops_bench.clusters.base import Cluster
 from devops_bench.clusters.kubeconfig import KubeconfigProvider
 from devops_bench.core.errors import ApiError
 from devops_bench.core.json import JsonObject
-from devops_bench.evalharness.default import DefaultEvalHarness
+from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions
 from devops_bench.evalharness.recordings import find_recordings
 from devops_bench.evalharness.replay import replay
 from devops_bench.k8s.client import ApiClient, connect
@@ -135,9 +136,18 @@ class Yard:
 
     def run(self, act: Callable[[Hands], object], access: Access | None) -> TaskResult:
         """Run a task whose agent does ``act``."""
+        self.agent = Agent(act, self.plane.kubectl)
+        return self.run_with(self.agent, access)
+
+    def run_with(
+        self,
+        agent: AnyAgent,
+        access: Access | None,
+        options: HarnessOptions | None = None,
+    ) -> TaskResult:
+        """Run a task with an agent of the caller's."""
         entries, errors = parse_entries(list(self.entries))
         assert errors == []
-        self.agent = Agent(act, self.plane.kubectl)
         task = Task(
             id=TASK,
             prompt="do it",
@@ -147,7 +157,10 @@ class Yard:
             access=access,
         )
         harness = DefaultEvalHarness(
-            Audited(self.plane.kubeconfig, self.audit_log), lambda _: self.agent, run_id="run"
+            Audited(self.plane.kubeconfig, self.audit_log),
+            lambda _: agent,
+            run_id="run",
+            options=options,
         )
         result = harness.run_task(task, self.folder / "results")
         if entries and result.agent is not None:

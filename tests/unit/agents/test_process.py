@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devops_bench.agents import process
 from devops_bench.agents.base import AgentStatus, AgentTurn
 from devops_bench.agents.process import agent_environment, agent_home, run_agent_program
 from devops_bench.core.errors import AgentError
+from devops_bench.core.process import ProcessResult, Program, run_program
 from devops_bench.core.runtime import runtime_dir
 
 MakeTurn = Callable[..., AgentTurn]
@@ -140,6 +143,19 @@ class TestResult:
         assert (result.status, result.exit_code) == (status, exit_code)
         assert words in result.reason
         assert result.elapsed_sec >= 0
+
+    def test_leftovers_that_nobody_could_look_for_are_not_none(
+        self, make_turn: MakeTurn, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def elsewhere(program: Program, **options: object) -> ProcessResult:
+            return replace(run_program(program, **options), leftovers=None)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(process, "run_program", elsewhere)
+        turn = make_turn()
+        with agent_home(turn) as home:
+            result = run_agent_program(["true"], turn, home)
+        assert result.leftover_processes is None
+        assert "what it left behind was not checked" in result.reason
 
     def test_a_turn_whose_supervisor_was_killed_is_lost(self, make_turn: MakeTurn) -> None:
         turn = make_turn()

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from .conftest import Run
 
 
-def test_it_has_to_be_told_which_cluster(devops_bench: Run) -> None:
+def test_without_a_cluster_it_says_what_this_machine_has(devops_bench: Run) -> None:
+    # A cluster is only ever one that was named.
     done = devops_bench("doctor", env={"KUBECONFIG": "/nowhere"})
-    assert done.returncode == 2
-    assert "--kubeconfig FILE" in done.stderr
+    assert done.returncode == 0, done.stderr
+    *found, last = done.stdout.splitlines()
+    assert [line[9:].partition(":")[0] for line in found] == [
+        "sandbox bwrap",
+        "sandbox docker",
+        "watch on files",
+    ]
+    assert last == "No cluster was examined: --kubeconfig FILE or --context NAME says which."
+
+
+def test_the_same_as_json(devops_bench: Run) -> None:
+    done = devops_bench("doctor", "--output", "json", env={"KUBECONFIG": "/nowhere"})
+    body = json.loads(done.stdout)
+    assert (body["exit_code"], body["problem"]) == (0, None)
+    assert [one["name"] for one in body["findings"]] == [
+        "sandbox_bwrap",
+        "sandbox_docker",
+        "file_watch",
+    ]
 
 
 def test_a_kubeconfig_that_is_none_is_bad_input(devops_bench: Run, tmp_path: Path) -> None:

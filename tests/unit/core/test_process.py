@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from devops_bench.core import reaper
 from devops_bench.core.errors import SupervisionError
 from devops_bench.core.marking import MARKER_VARIABLE
 from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
@@ -79,6 +80,17 @@ class TestOrdinaryPrograms:
     def test_the_exit_code_is_reported(self, tmp_path: Path) -> None:
         result = run(tmp_path, "exit 7")
         assert (result.ended_by, result.exit_code, result.leftovers) == (EndedBy.ITSELF, 7, 0)
+
+    def test_where_nobody_can_look_for_leftovers_their_number_is_not_known(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A system without prctl(2), as the reaper finds it."""
+        text = Path(reaper.__file__).read_text()
+        assert "ctypes.CDLL(None)" in text
+        (tmp_path / "reaper.py").write_text(text.replace("ctypes.CDLL(None)", "object()"))
+        monkeypatch.setattr(reaper, "__file__", str(tmp_path / "reaper.py"))
+        result = run(tmp_path, "exit 7")
+        assert (result.exit_code, result.leftovers, result.lost) == (7, None, False)
 
     def test_a_signal_is_a_negative_exit_code(self, tmp_path: Path) -> None:
         assert run(tmp_path, "kill -SEGV $$").exit_code == -signal.SIGSEGV
@@ -277,6 +289,7 @@ class TestNothingIsLeft:
         result = run(tmp_path, script)
         assert result.lost
         assert result.exit_code is None
+        assert result.leftovers is not None
         assert result.leftovers >= 1
         assert not any(is_running(pid) for pid in pids_in(tmp_path))
 

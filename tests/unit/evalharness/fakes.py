@@ -95,6 +95,9 @@ class FakeAccess(FakeRunner):
         if self.create_fails is not None:
             raise self.create_fails
 
+    def note(self, created: CreatedObject) -> None:
+        pass
+
     def not_rolled_out(self, objects: Sequence[JsonObject]) -> list[str]:
         return self.waiting.pop(0) if self.waiting else []
 

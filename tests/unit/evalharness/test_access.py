@@ -137,7 +137,9 @@ def test_what_is_created_on_an_existing_cluster_is_noted_and_named_by_the_users_
     stub.on(
         "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a", "uid": "u"}}
     )
-    cluster = Cluster("c", "kubeconfig", copy, "", "", kubeconfig_of="mine.kc", objects_in=tmp_path)
+    cluster = Cluster(
+        "c", "kubeconfig", copy, "", "", kubeconfig_files=(Path("mine.kc"),), objects_in=tmp_path
+    )
     made: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
     recorded: list[CreatedObject] = []
 

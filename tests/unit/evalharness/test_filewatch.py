@@ -52,6 +52,26 @@ def test_what_the_agent_opens_is_seen_and_what_we_open_is_not(folder: Path) -> N
     assert watch.stop() == seen
 
 
+def test_what_ran_before_is_not_the_agents(folder: Path) -> None:
+    """A control plane of ours, whose processes are below this one too."""
+    both = "echo ready; read line; tail a >/dev/null; sh -c 'tail below/b' >/dev/null; echo done"
+    with subprocess.Popen(
+        ["sh", "-c", both], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as before:
+        assert before.stdin is not None
+        assert before.stdout is not None
+        assert before.stdout.readline() == "ready\n"
+        watch = FileWatch([folder])
+        watch.start()
+        print(file=before.stdin, flush=True)
+        assert before.stdout.readline() == "done\n"
+        works = watch.why_not is None
+        read_all(folder)
+        seen = watch.stop()
+    expected = ["cat"] * 3 if works else []
+    assert [line.partition(" opened ")[0] for line in seen] == expected
+
+
 def test_one_file_may_be_watched(folder: Path) -> None:
     watch = FileWatch([], [folder / "a"])
     watch.start()

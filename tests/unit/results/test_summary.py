@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from devops_bench.results.model import AgentReport, GapRow, Scores
+from devops_bench.results.model import AgentReport, GapRow, SandboxReport, Scores
 from devops_bench.results.summary import _grouped, render_summary, render_task
+from devops_bench.results.trust import IntegrityReport
 from tests.unit.results.samples import HOLD_ROW, INVALID_ROW, ROW, make_result, make_run
 
 
@@ -59,6 +60,29 @@ def test_a_withheld_outcome_is_null_and_not_zero() -> None:
 def test_the_last_line_counts(statuses: list[str], says: str) -> None:
     run = make_run(*[make_result(status) for status in statuses])  # type: ignore[arg-type]
     assert render_summary(run).splitlines()[-1] == says
+
+
+def test_the_last_line_counts_what_is_contaminated() -> None:
+    bad = IntegrityReport(status="contaminated")
+    run = make_run(make_result("passed", integrity=bad), make_result("failed"))
+    assert render_summary(run).splitlines()[-1] == "1 passed, 1 failed; 1 contaminated"
+
+
+@pytest.mark.parametrize(
+    ("left", "state", "says"),
+    [(None, "unsandboxed", True), (0, "unsandboxed", False), (None, "bwrap", False)],
+)
+def test_it_is_said_where_nobody_looked_for_leftovers(
+    left: int | None, state: str, says: bool
+) -> None:
+    agent = AgentReport(
+        name="command",
+        status="completed",
+        leftover_processes=left,
+        sandbox=SandboxReport(state=state),
+    )
+    text = render_task(make_result("passed", agent=agent))
+    assert ("leftovers: not checked" in text) is says
 
 
 def test_tasks_that_did_not_come_to_an_end_are_named() -> None:

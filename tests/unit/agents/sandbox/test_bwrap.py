@@ -121,6 +121,17 @@ class TestSight:
         assert result.sandbox is not None
         assert result.sandbox.readable == (str(tmp_path / "docs"),)
 
+    def test_what_was_opened_below_a_hidden_folder_is_all_that_is_seen_of_it(
+        self, sandboxed: MakeTurn, tmp_path: Path
+    ) -> None:
+        state = tmp_path / "state"
+        for name in ("admin", "mine"):
+            (state / name).mkdir(parents=True)
+            (state / name / "token").write_text(f"{name}'s")
+        turn = sandboxed(kubeconfig=None, readable=(tmp_path, state / "mine"), hidden=(state,))
+        _, said = run(turn, f"cat {state}/*/token; ls {state}")
+        assert said == "mine'smine\n"
+
     def test_a_program_that_is_not_in_it_is_refused_with_a_way_out(
         self, sandboxed: MakeTurn, tmp_path: Path
     ) -> None:
