@@ -167,4 +167,5 @@ def _line(news: _News, *, as_json: bool) -> str:
         body: JsonObject = {"task": news.task_id, "entry": news.entry, **fields}
         return json.dumps(body) + "\n"
     word = "gap" if news.gap is not None else str(fields["status"]).upper()
-    return printable(f"{word:5} {news.entry}: {fields['reason']}") + "\n"
+    brought = "" if news.state is None else f" (resourceVersion {news.state.rv})"
+    return printable(f"{word:5} {news.entry}: {fields['reason']}{brought}") + "\n"

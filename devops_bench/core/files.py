@@ -40,10 +40,10 @@ def write_atomic(path: Path, data: str | bytes, *, mode: int = 0o644) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Bring the folder's entries to the disk, where its file system offers that."""
     # Some network file systems refuse to sync a folder; the file itself is safe by then.
     with contextlib.suppress(OSError):

@@ -6,7 +6,8 @@ import threading
 
 from devops_bench.core.clock import Clock
 from devops_bench.core.json import JsonObject
-from devops_bench.evalharness.feeds import FedState, Stream
+from devops_bench.evalharness.backlog import FedState
+from devops_bench.evalharness.feeds import Stream
 from devops_bench.evalharness.sampler import EntryRunner, Look, look_once
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.results.evidence.records import (

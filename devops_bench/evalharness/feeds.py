@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
 
 from devops_bench.core.clock import Clock
+from devops_bench.evalharness.backlog import Backlog, Fed, FedState
 from devops_bench.evalharness.watching import Assignment, EntryWatch, WatchFactory
-from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.results import FenceResult
-from devops_bench.k8s.watch.types import StateInfo
 from devops_bench.results.evidence.records import EvidenceSink, NullSink
-from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
 
 START_TIMEOUT_SEC = 10.0
 """What opening the streams may take; then everything is sampled."""
-
-_POLL_SEC = 0.5
-
-
-class FedState(NamedTuple):
-    """A watched state, judged."""
-
-    result: VerificationResult
-    state: StateInfo
-
-
-Fed: TypeAlias = FedState | Gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +27,11 @@ class Stream:
     """
 
     streams: tuple[str, ...]
-    items: queue.SimpleQueue[Fed]
+    items: Backlog
 
     def take(self, timeout_sec: float) -> Fed | None:
         """Return the next state or gap, ``None`` if there is none within the time."""
-        try:
-            return self.items.get(timeout=max(0.0, timeout_sec))
-        except queue.Empty:
-            return None
+        return self.items.take(timeout_sec)
 
 
 class Feeds:
@@ -73,9 +54,7 @@ class Feeds:
     ) -> None:
         self._entries = tuple(entries)
         self._clock = clock
-        self._items: dict[str, queue.SimpleQueue[Fed]] = {
-            entry.name: queue.SimpleQueue() for entry in self._entries
-        }
+        self._items = {entry.name: Backlog(clock) for entry in self._entries}
         self._watch = EntryWatch(
             self._entries,
             factory,
@@ -97,7 +76,7 @@ class Feeds:
             self._ready.set()
 
     def stream(self, entry: VerificationEntry, timeout_sec: float) -> Stream | str:
-        """Return what an entry is fed, or why it has to be sampled.
+        """Return what an entry is fed, or why it has to be sampled; then it is released.
 
         Whoever asks decides by the answer, and records it: streams that open later change nothing.
 
@@ -106,15 +85,19 @@ class Feeds:
             timeout_sec: Seconds to wait for the streams to open at most.
         """
         if not self._clock.wait(self._ready, timeout_sec):
+            self.release(entry.name)
             return f"its streams did not open within {timeout_sec:g} s"
         streams, items = self._assignment.watched.get(entry.name), self._items.get(entry.name)
         if streams is None or items is None:
+            self.release(entry.name)
             return self._assignment.sampled.get(entry.name, "there is no watcher")
         return Stream(streams, items)
 
     def release(self, name: str) -> None:
         """Feed an entry no more, since nobody takes what it is fed; safe to call twice."""
-        self._items.pop(name, None)
+        items = self._items.pop(name, None)
+        if items is not None:
+            items.close()
 
     def fence(self, timeout_sec: float) -> FenceResult:
         """Make sure that everything up to now was judged; never raises."""

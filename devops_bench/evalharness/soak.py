@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
-from devops_bench.evalharness.feeds import FedState, Stream
+from devops_bench.evalharness.backlog import FedState
+from devops_bench.evalharness.feeds import Stream
 from devops_bench.evalharness.observation import HoldObservation
 from devops_bench.evalharness.sampler import (
     HOLD_SAMPLE_TIMEOUT_SEC,

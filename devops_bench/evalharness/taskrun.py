@@ -96,6 +96,8 @@ class TaskRun:
         self._phases: list[PhaseReport] = []
         self._last_status: dict[str, str] = {}
         self._shown: dict[str, tuple[str, str]] = {}
+        self._readers: dict[str, list[str]] = {}
+        self._told_gaps: set[tuple[str, int, str]] = set()
         self._lock = threading.Lock()
         self.journal.write("task_started", task=task.id, entries=[e.name for e in task.entries])
         self._tell(lambda: reporter.task_started(task.id, task.title or task.name))
@@ -183,6 +185,8 @@ class TaskRun:
             self.notice(f"what is watched could be replaced unnoticed: {text}")
         for name, method in methods.items():
             if method.mode == "watched":
+                for stream in method.streams:
+                    self._readers.setdefault(stream, []).append(name)
                 self.journal.write("watched", entry=name, streams=list(method.streams))
                 continue
             every = method.interval_sec
@@ -191,7 +195,7 @@ class TaskRun:
             self._tell_notice(f"{text}: {method.why_sampled}")
 
     def on_gap(self, name: str, gap: Gap) -> None:
-        """Journal a gap, and tell of one that was not closed; thread-safe."""
+        """Journal a gap, and tell of one that was not closed, once; thread-safe."""
         self.journal.write(
             "gap",
             entry=name,
@@ -202,8 +206,18 @@ class TaskRun:
             closed=gap.closed,
             how=gap.how,
         )
-        if not gap.closed:
-            self._tell_notice(f"{name}: not everything was seen of {gap.stream}: {gap.cause}")
+        if gap.closed:
+            return
+        readers = self._readers.get(gap.stream, [])
+        told = (gap.stream, gap.number, gap.cause)
+        with self._lock:
+            again = told in self._told_gaps
+            if name in readers:
+                # The others are told of the same gap, one after the other.
+                self._told_gaps.add(told)
+        if not again:
+            names = ", ".join(readers if name in readers else [name])
+            self._tell_notice(f"{names}: not everything was seen of {gap.stream}: {gap.cause}")
 
     def on_fence(self, which: str, fence: FenceResult | None) -> None:
         """Journal how a fence ended; ``None`` for none, because nothing is watched."""

@@ -18,9 +18,9 @@ from devops_bench.k8s.resources import ApiResource, Catalogue
 from devops_bench.k8s.view import ResourceQuery, View
 from devops_bench.k8s.watch.connection import Connection
 from devops_bench.k8s.watch.events import BookmarkEvent, ErrorEvent, Malformed, parse_line
+from devops_bench.k8s.watch.facts import read_facts
 from devops_bench.k8s.watch.fence import FENCE_WATCH_SEC
 from devops_bench.k8s.watch.gap import Gap
-from devops_bench.k8s.watch.identity import read_facts
 from devops_bench.k8s.watch.repair import read_exact, read_list, read_version
 from devops_bench.k8s.watch.types import StateInfo, Subscription
 from devops_bench.k8s.watch.watcher import Watcher

@@ -26,12 +26,15 @@ class ResourceQuery:
         name: Only the object of this name; ``None`` for all.
         selector: Only objects whose labels match this selector (Kubernetes' grammar); ``None``
             for all. Never given together with ``name``.
+        namespace_chosen: Whether an author wrote the namespace. One that is only a default is not
+            told of where the kind may have none; of no meaning for what is read.
     """
 
     kind: str
     namespace: str | None = None
     name: str | None = None
     selector: str | None = None
+    namespace_chosen: bool = field(default=True, compare=False)
 
     def __str__(self) -> str:
         """For messages: ``Deployment web in namespace shop``."""
@@ -41,6 +44,8 @@ class ResourceQuery:
         if self.selector is not None:
             text += f" with labels {self.selector}"
         if self.namespace is None or is_cluster_scoped(self.kind):
+            return text
+        if not self.namespace_chosen and not is_built_in(self.kind):
             return text
         return f"{text} in namespace {self.namespace}"
 
@@ -52,6 +57,14 @@ def is_cluster_scoped(kind: str) -> bool:
 
     found = built_in(kind)
     return found is not None and not found.namespaced
+
+
+@lru_cache(maxsize=1024)
+def is_built_in(kind: str) -> bool:
+    """Return whether every cluster has a kind, so that its scope is known without a server."""
+    from devops_bench.k8s.offline import built_in  # late: it is about views itself
+
+    return built_in(kind) is not None
 
 
 @dataclass(frozen=True, slots=True)

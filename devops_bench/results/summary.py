@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from devops_bench.results.model import (
     AgentReport,
@@ -63,6 +63,19 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
             yield f"         {agent.reason}"
         yield from _agent_lines(agent)
     yield from access_lines(task)
+    yield from _report_lines(task)
+    yield from integrity_lines(task)
+    for text in task.unverified:
+        yield f"  what was watched could have been replaced unnoticed: {text}"
+    if task.recording_cut is not None:
+        yield f"  the recording is not whole: {task.recording_cut}"
+    for text in task.left_behind:
+        yield f"  left on the cluster: {text}"
+
+
+def _report_lines(task: TaskResult) -> Iterator[str]:
+    """Yield what each entry came to, and the gaps that several of them have."""
+    shared = _shared_gaps(task.verification_report)
     for role, heading in (
         ("objective", "objectives"),
         ("safeguard", "safeguards"),
@@ -72,15 +85,13 @@ def _task_lines(task: TaskResult) -> Iterator[str]:
         if rows:
             yield f"  {heading}:"
             for row in rows:
-                yield from _row_lines(row)
+                yield from _row_lines(row, shared)
                 yield from attribution_lines(task, row["name"])
-    yield from integrity_lines(task)
-    for text in task.unverified:
-        yield f"  what was watched could have been replaced unnoticed: {text}"
-    if task.recording_cut is not None:
-        yield f"  the recording is not whole: {task.recording_cut}"
-    for text in task.left_behind:
-        yield f"  left on the cluster: {text}"
+    if shared:
+        yield "  gaps of more than one entry:"
+    for text, names in shared.items():
+        yield f"    {text}"
+        yield f"         entries: {', '.join(names)}"
 
 
 def _agent_lines(agent: AgentReport) -> Iterator[str]:
@@ -114,7 +125,7 @@ def _agent_lines(agent: AgentReport) -> Iterator[str]:
     yield f"         sandbox: {text}"
 
 
-def _row_lines(row: ReportRow) -> Iterator[str]:
+def _row_lines(row: ReportRow, shared: Collection[str]) -> Iterator[str]:
     kind = " ".join(part for part in (row["severity"], row["mode"]) if part)
     weight = row["weight"]
     if row["role"] == "objective" and weight is not None:
@@ -122,15 +133,18 @@ def _row_lines(row: ReportRow) -> Iterator[str]:
     yield f"    {_MARKS[row['status']]} {row['name']}" + (f" ({kind})" if kind else "")
     if row["reason"]:
         yield f"          {row['reason']}"
-    for seen in _seen_lines(row):
+    for seen in _seen_lines(row, shared):
         yield f"          {seen}"
     hint = row.get("failure_hint", "")
     if hint and row["status"] == "fail":
         yield f"          hint: {hint}"
 
 
-def _seen_lines(row: ReportRow) -> Iterator[str]:
-    """Return what a hold entry saw and when, nothing for the other modes."""
+def _seen_lines(row: ReportRow, shared: Collection[str]) -> Iterator[str]:
+    """Return what a hold entry saw and when, nothing for the other modes.
+
+    Gaps that are in ``shared`` are told of elsewhere.
+    """
     samples = row.get("hold_sample_count")
     if samples is None:
         return
@@ -152,7 +166,7 @@ def _seen_lines(row: ReportRow) -> Iterator[str]:
         text += ", nothing missed"
     yield text
     if coverage is not None:
-        yield from _coverage_lines(coverage)
+        yield from _coverage_lines(coverage, shared)
     after = row.get("after_turn")
     if after is not None and after["violated"]:
         yield (
@@ -161,7 +175,7 @@ def _seen_lines(row: ReportRow) -> Iterator[str]:
         )
 
 
-def _coverage_lines(coverage: CoverageRow) -> Iterator[str]:
+def _coverage_lines(coverage: CoverageRow, shared: Collection[str]) -> Iterator[str]:
     if coverage["mode"] == "sampled":
         blind = coverage["largest_blind_spot_sec"]
         text = "sampled, not watched"
@@ -170,13 +184,28 @@ def _coverage_lines(coverage: CoverageRow) -> Iterator[str]:
         if blind is not None:
             text += f": a violation shorter than {blind:.1f} s can have been missed"
         yield text
-    for gap in _grouped(coverage["gaps"]):
-        state = "closed gap" if gap["closed"] else "GAP"
-        until = "the end" if gap["to_sec"] is None else _seconds(gap["to_sec"])
-        yield (
-            f"{state}: {gap['stream']}, from {_seconds(max(0.0, gap['from_sec']))} to {until}: "
-            f"{gap['cause']}" + (f" ({gap['how']})" if gap["how"] else "")
-        )
+    gaps = [_gap_line(gap) for gap in _grouped(coverage["gaps"])]
+    yield from (text for text in gaps if text not in shared)
+    told = sum(text in shared for text in gaps)
+    if told:
+        yield f"{told} {'gap' if told == 1 else 'gaps'} that other entries have too, told of below"
+
+
+def _gap_line(gap: GapRow) -> str:
+    state = "closed gap" if gap["closed"] else "GAP"
+    until = "the end" if gap["to_sec"] is None else _seconds(gap["to_sec"])
+    text = f"{state}: {gap['stream']}, from {_seconds(max(0.0, gap['from_sec']))} to {until}: "
+    return text + gap["cause"] + (f" ({gap['how']})" if gap["how"] else "")
+
+
+def _shared_gaps(rows: Iterable[ReportRow]) -> dict[str, list[str]]:
+    """Return the gaps that several entries have, as lines, with the names of the entries."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        coverage = row.get("coverage")
+        for gap in _grouped(coverage["gaps"]) if coverage is not None else ():
+            found.setdefault(_gap_line(gap), []).append(row["name"])
+    return {text: names for text, names in found.items() if len(names) > 1}
 
 
 def _grouped(gaps: Iterable[GapRow]) -> Iterator[GapRow]:

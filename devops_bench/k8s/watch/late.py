@@ -157,4 +157,4 @@ def _by_definition(
         facts = read_facts([resource])
     except ClusterError:
         return False
-    return facts.schemas.get(resource) is not None and remote_service(facts, resource) is None
+    return facts.definitions.get(resource) is not None and remote_service(facts, resource) is None

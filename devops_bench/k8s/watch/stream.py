@@ -16,14 +16,13 @@ from devops_bench.k8s.watch.backoff import Backoff
 from devops_bench.k8s.watch.connection import Connection
 from devops_bench.k8s.watch.context import (
     MANY_BYTES,
-    REQUEST_TIMEOUT_SEC,
     TOO_MUCH,
     StreamContext,
 )
 from devops_bench.k8s.watch.events import ErrorEvent, Malformed, ObjectList
 from devops_bench.k8s.watch.gap import Gap
-from devops_bench.k8s.watch.identity import Facts, difference, read_facts, schema_changed
-from devops_bench.k8s.watch.mending import SCHEMA_MOVED, closed_how, read_again
+from devops_bench.k8s.watch.identity import Facts
+from devops_bench.k8s.watch.mending import SCHEMA_MOVED, closed_how, ended_with, read_again
 from devops_bench.k8s.watch.repair import (
     GONE,
     Hole,
@@ -33,11 +32,14 @@ from devops_bench.k8s.watch.repair import (
     read_version,
     require_not_older,
 )
+from devops_bench.k8s.watch.sameness import Sameness
 from devops_bench.k8s.watch.types import Held, Source, StreamKey
 
 log = structlog.get_logger(__name__)
 
 _EMPTY_WATCH_SEC: Final = 1.0
+_SWITCH_SEC: Final = 1.0
+"""Within that the server reads by a definition that was changed; it is a matter of milliseconds."""
 WATCH_SEC: Final = 3_600
 """Streams are kept as long as possible: an open one outlives the right to open it again."""
 
@@ -61,6 +63,7 @@ class WatchStream:
         trouble: The newest reason why it is not whole, or why the last try to mend it failed.
         requests: How many requests it has sent.
         stopping: Set when it is to end.
+        sameness: Whether its kind is what it was.
     """
 
     def __init__(
@@ -71,7 +74,7 @@ class WatchStream:
         self.trouble = ""
         self.requests = 0
         self._context = context
-        self._facts = facts
+        self.sameness = Sameness(key.resource, context, facts)
         self._query = {"fieldSelector": f"metadata.name={only_name}"} if only_name else {}
         self.stopping = threading.Event()
         self._wake = threading.Event()
@@ -135,14 +138,16 @@ class WatchStream:
             self.trouble = f"the watch could not be opened: {exc}"
         return None
 
-    def changed(self, now: Facts) -> str | None:
-        """Return what makes the stream's kind not the one of the baseline, if anything does."""
-        return difference(self._facts, now, self.key.resource)
+    def renew(self, why: str) -> None:
+        """End the connection and mend the stream, because it shows objects as they are no more."""
+        self.opened.clear()
+        self.cut(why)
 
     def total_requests(self) -> int:
         """Return how many requests the stream has sent until now."""
         connection = self._connection
-        return self.requests + (0 if connection is None else connection.requests)
+        requests = self.requests + self.sameness.requests
+        return requests + (0 if connection is None else connection.requests)
 
     def version(self) -> int:
         """Return the revision that the server is at, as a LIST of the collection tells it.
@@ -292,8 +297,7 @@ class WatchStream:
     def _judged_failure(self, failure: ErrorEvent | Malformed, held_rv: int) -> tuple[str, bool]:
         """Return the cause of a gap that the judge found, and whether to repair before watching."""
         if isinstance(failure, ErrorEvent):
-            text = failure.message or failure.reason or "without a message"
-            return f"the server ended the watch with {failure.code}: {text}", failure.code == GONE
+            return ended_with(failure), failure.code == GONE
         # The line comes again when watching goes on; if it is garbled again, a LIST may not be.
         again = self._garbled_rv == held_rv
         self._garbled_rv = held_rv
@@ -306,37 +310,39 @@ class WatchStream:
         self._connection = connection
         if self.stopping.is_set():
             return False
-        facts = self._read_facts()
-        changed = difference(self._facts, facts, self.key.resource)
+        facts = self.sameness.look()
+        changed = self.sameness.difference(facts)
         if changed is not None:
             self.trouble = changed
             return False
         held = self._context.judge.held(self.key)
         require_not_older(read_version(connection, self.key.path), held.rv)
         repaired: Repaired | None = None
-        new_schema = schema_changed(self._facts, facts, self.key.resource)
-        if stale or new_schema:
+        differently = self.sameness.redefined(facts)
+        if differently is not None:
+            self._context.clock.wait(self.stopping, _SWITCH_SEC)
+        if stale or differently is not None:
             repaired = read_again(
                 self._context,
                 self.key,
                 connection,
                 held,
-                new_schema,
+                differently,
                 self._query,
                 self._tell_hole,
             )
-            self._facts = facts
+            # What stays unknown was told of, whatever comes after.
+            self.sameness.adopt(facts)
         self._open(connection, held.rv if repaired is None else repaired.rv)
-        after = self._read_facts()
-        changed = difference(self._facts, after, self.key.resource)
+        after = self.sameness.look(facts)
+        changed = self.sameness.difference(after, facts)
+        if changed is None and self.sameness.redefined(after, facts) is not None:
+            changed = SCHEMA_MOVED
         if changed is not None:
             self.trouble = changed
             self._drop_connection()
             return False
-        if schema_changed(facts, after, self.key.resource):
-            # What came since the first look may have been read by either schema.
-            now_rv = self._context.judge.held(self.key).rv
-            self._tell_hole(Hole(held.rv, now_rv, SCHEMA_MOVED))
+        self.sameness.adopt(after)
         self._end_gap(held, repaired)
         return True
 
@@ -377,12 +383,6 @@ class WatchStream:
             log.info("watch_gap_closed", stream=str(self.key), cause=gap.cause, how=how)
         self._whole_at = now
         self.opened.set()
-
-    def _read_facts(self) -> Facts:
-        client, clock = self._context.client, self._context.clock
-        facts = read_facts(client, [self.key.resource], REQUEST_TIMEOUT_SEC, clock)
-        self.requests += facts.requests
-        return facts
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None

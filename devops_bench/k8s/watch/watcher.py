@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -17,11 +17,12 @@ from devops_bench.k8s.resources import ApiResource
 from devops_bench.k8s.watch.appear import CRD_QUERY, Appeared
 from devops_bench.k8s.watch.baseline import Baseline, BaselineReader
 from devops_bench.k8s.watch.context import REQUEST_TIMEOUT_SEC, StreamContext
-from devops_bench.k8s.watch.events import ObjectList
+from devops_bench.k8s.watch.events import ObjectList, parse_version
+from devops_bench.k8s.watch.facts import read_facts
 from devops_bench.k8s.watch.fence import run_fences
 from devops_bench.k8s.watch.front import CRD_SUBSCRIPTION, Front
 from devops_bench.k8s.watch.housekeeping import Housekeeper
-from devops_bench.k8s.watch.identity import Facts, read_facts, read_schema
+from devops_bench.k8s.watch.identity import Facts, read_definition
 from devops_bench.k8s.watch.judge import Judge
 from devops_bench.k8s.watch.late import LateKinds
 from devops_bench.k8s.watch.plan import Plan, Resolved, queries_on
@@ -161,6 +162,7 @@ class Watcher:
         results: list[StreamFence] = []
         # A kind that appeared before now gets its stream while its definition is being fenced.
         while new := {k: s for k, s in self._all_streams().items() if k not in streams}:
+            self._renew(new.values(), deadline)
             left = deadline - timeout_sec * _REST - self._clock.monotonic()
             streams.update(new)
             results += run_fences(list(new.values()), self._context, left, self._stopping)
@@ -287,8 +289,10 @@ class Watcher:
         self, key: StreamKey, news: Appeared, readers: Sequence[Subscription], at_sec: float
     ) -> bool:
         """Watch a kind that has appeared; on the judge's thread."""
-        schema = read_schema(news.definition.data, key.resource.version)
-        facts = replace(self._facts, schemas={**self._facts.schemas, key.resource: schema})
+        version = parse_version(news.definition.resource_version) or 0
+        definition = read_definition(news.definition, key.resource.version, version)
+        definitions = {**self._facts.definitions, key.resource: definition}
+        facts = replace(self._facts, definitions=definitions)
         stream = WatchStream(key, self._context, facts)
         queries = tuple(dict.fromkeys(query for item in readers for query in item.queries))
         # One before, because a definition that the baseline shows may have objects at once.
@@ -313,6 +317,22 @@ class Watcher:
                 if pending is not None:
                     self._judge.gap(key, pending)
 
+    def _renew(self, streams: Iterable[WatchStream], deadline: float) -> None:
+        """Mend the streams whose open watch still reads objects by an older definition."""
+        custom = [stream for stream in streams if stream.sameness.is_custom]
+        if not custom:
+            return
+        resources = [stream.key.resource for stream in custom]
+        try:
+            now = self._read_facts(resources, self._left(deadline), self._facts)
+            for stream in custom:
+                why = stream.sameness.why_outdated(now)
+                if why is not None:
+                    stream.renew(why)
+        except ClusterError as exc:
+            # The look behind the fence decides.
+            log.info("watch_definitions_not_read", why=str(exc))
+
     def _look_again(
         self, streams: Mapping[StreamKey, WatchStream], deadline: float
     ) -> dict[StreamKey, str]:
@@ -324,11 +344,14 @@ class Watcher:
                 break
             self._clock.wait(self._stopping, delay)
             try:
-                now = self._read_facts(resources, self._left(deadline))
+                now = self._read_facts(resources, self._left(deadline), self._facts)
+                changes = {
+                    key: stream.sameness.difference(now) or stream.sameness.why_outdated(now)
+                    for key, stream in streams.items()
+                }
             except ClusterError as exc:
                 trouble = str(exc)
                 continue
-            changes = {key: stream.changed(now) for key, stream in streams.items()}
             return {key: why for key, why in changes.items() if why is not None}
         return dict.fromkeys(streams, f"whether it is still the same could not be read: {trouble}")
 
@@ -354,11 +377,12 @@ class Watcher:
 
     def _left(self, deadline: float) -> float:
         """Return how long one thing may take at the end of a fence, in seconds."""
-        left = deadline - self._clock.monotonic()
-        return min(REQUEST_TIMEOUT_SEC, max(_LEAST_SEC, left))
+        return min(REQUEST_TIMEOUT_SEC, max(_LEAST_SEC, deadline - self._clock.monotonic()))
 
-    def _read_facts(self, resources: Sequence[ApiResource], timeout_sec: float) -> Facts:
-        facts = read_facts(self._client, resources, timeout_sec, self._clock)
+    def _read_facts(
+        self, resources: Sequence[ApiResource], timeout_sec: float, since: Facts | None = None
+    ) -> Facts:
+        facts = read_facts(self._client, resources, timeout_sec, self._clock, since)
         self._fact_requests += facts.requests
         return facts
 

@@ -19,6 +19,7 @@ from typing import Final
 
 import orjson
 
+from devops_bench.core.files import sync_folder
 from devops_bench.core.json import JsonObject, JsonValue
 
 _GZIP: Final = 31
@@ -47,6 +48,7 @@ class LineFile:
         self._compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
         self._crc = 0
         self._closed = False
+        self._unsynced_folder: Path | None = path.parent
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Add lines, each a JSON object with at least one member and without a line feed.
@@ -60,6 +62,17 @@ class LineFile:
         parts.append(self._compressor.flush(zlib.Z_SYNC_FLUSH))
         self._put(b"".join(parts))
 
+    def sync(self) -> None:
+        """Bring what was written to the disk, so that a machine that fails loses none of it.
+
+        Raises:
+            OSError: It could not be brought there.
+        """
+        os.fsync(self._descriptor)
+        folder, self._unsynced_folder = self._unsynced_folder, None
+        if folder is not None:
+            sync_folder(folder)
+
     def close(self) -> None:
         """End the stream and bring it to the disk. Safe to call twice.
 
@@ -70,7 +83,7 @@ class LineFile:
             return
         try:
             self._put(self._compressor.flush(zlib.Z_FINISH))
-            os.fsync(self._descriptor)
+            self.sync()
         finally:
             self.abandon()
 

@@ -196,7 +196,9 @@ class Encoder:
         for query in queries:
             if query not in self._queries:
                 self._queries[query] = len(self._queries)
-                lines.append({"k": "query", **_plain(query), "keeps": self._keeps(query)})
+                asked = _plain(query)
+                del asked["namespace_chosen"]  # it only words messages, which the check makes anew
+                lines.append({"k": "query", **asked, "keeps": self._keeps(query)})
         return lines
 
     def _keeps(self, query: ResourceQuery) -> JsonValue:

@@ -12,7 +12,7 @@ from typing import Final
 from devops_bench.results.evidence.container import LineFile
 from devops_bench.results.evidence.encode import Encoder
 from devops_bench.results.evidence.reader import EVIDENCE_NAME
-from devops_bench.results.evidence.records import EvidenceRecord, EvidenceSink
+from devops_bench.results.evidence.records import EvidenceRecord, EvidenceSink, Marked
 from devops_bench.verification.spec import VerificationEntry
 
 log = logging.getLogger(__name__)
@@ -27,6 +27,8 @@ class EvidenceWriter:
     """The file in a task's folder, written by a thread of its own.
 
     A record is only queued by :meth:`record`, so that nobody who observes waits for the disk.
+    A kill of the process costs what came in the last :data:`BATCH_SEC`, a failing machine what came
+    since the last phase ended (the baseline; the turn and its fence; what is judged after it).
 
     Args:
         file: Where lines go.
@@ -86,6 +88,9 @@ class EvidenceWriter:
         """Write a batch; return whether there may be more."""
         records = [record for record in batch if record is not None]
         self._file.write(self._encoder.batch(records))
+        if any(isinstance(one, Marked) and one.mark == "phase" for one in records):
+            # Here, where nobody waits: a sync may take as long as the disk likes.
+            self._file.sync()
         return len(records) == len(batch)
 
     def _cut(self, problem: str) -> None:

@@ -13,6 +13,7 @@ from devops_bench.k8s.view import ResourceQuery, UnknownKind, Unreadable, View
 from devops_bench.verification.base import VERIFIERS, Check, Fields
 from devops_bench.verification.checks.fields import PathText, SelectorText, Text, unset_variable
 from devops_bench.verification.checks.property import Property
+from devops_bench.verification.checks.wording import query_label
 from devops_bench.verification.paths import parse_path
 from devops_bench.verification.placeholders import parse_with_placeholders
 from devops_bench.verification.problems import Problem, ProblemKind
@@ -77,7 +78,13 @@ class ResourceProperty(Check):
 
     @model_validator(mode="after")
     def _compile(self) -> ResourceProperty:
-        self._query = ResourceQuery(self.kind, self.namespace, self.resource_name, self.selector)
+        self._query = ResourceQuery(
+            self.kind,
+            self.namespace,
+            self.resource_name,
+            self.selector,
+            namespace_chosen="namespace" in self.model_fields_set,
+        )
         self._unset = unset_variable(self.kind, self.namespace, self.resource_name, self.selector)
         if self.path is not None:
             path, unset = parse_with_placeholders(self.path, parse_path)
@@ -127,9 +134,9 @@ class ResourceProperty(Check):
         if not objects:
             reason = f"there is no {self._query}"
         elif self.resource_name is not None:
-            reason = f"there is {self._query}"
+            reason = f"there is {query_label(self._query, objects)}"
         else:
-            reason = f"there are {len(objects)} of {self._query}: {names}"
+            reason = f"there are {len(objects)} of {query_label(self._query, objects)}: {names}"
         success = bool(objects) == (self.op == "exists")
         return VerificationResult(
             success=success, status="pass" if success else "fail", reason=reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from devops_bench.core.json import JsonValue
@@ -52,4 +53,10 @@ def matched_label(objects: Sequence[KubeObject], query: ResourceQuery) -> str:
     """Return what was matched: the one object, or how many of what."""
     if len(objects) == 1:
         return object_label(objects[0], query)
-    return f"{len(objects)} objects of {query}"
+    return f"{len(objects)} objects of {query_label(query, objects)}"
+
+
+def query_label(query: ResourceQuery, objects: Sequence[KubeObject]) -> str:
+    """Return what was asked; without a namespace where what was found has none."""
+    cluster_scoped = bool(objects) and not any(obj.namespace for obj in objects)
+    return str(replace(query, namespace=None) if cluster_scoped else query)

@@ -8,7 +8,7 @@ import pytest
 
 from devops_bench.core.json import JsonObject
 from devops_bench.results.model import ReportRow
-from tests.integration.watch.test_identity_and_rights import Kind
+from tests.integration.watch.kinds import Kind
 from tests.integration.watch_run.arena import Arena, coverage, row
 
 

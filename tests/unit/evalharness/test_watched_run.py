@@ -89,6 +89,25 @@ def test_a_gap_is_told_and_decides(world: World) -> None:
     assert "gap" in world.events()
 
 
+def test_a_gap_of_several_entries_is_told_once_with_their_names(world: World) -> None:
+    watch = FakeWatch()
+    world.access.watch = watch
+
+    def lose(_: AgentTurn) -> None:
+        gap = watch.gap()
+        for name in ("floor", "ceiling"):
+            watch.tell(name, gap)
+            watch.show(name, "good")
+
+    world.agent = FakeAgent(lose)
+    result = world.run(make_task(OBJECTIVE, valued("floor"), valued("ceiling")))
+    assert [row(result, name)["status"] for name in ("floor", "ceiling")] == ["error", "error"]
+    told = [text for text in world.reporter.notices if "a reset" in text]
+    assert len(told) == 1
+    assert told[0].startswith("floor, ceiling: not everything was seen of")
+    assert world.events().count("gap") == 2
+
+
 def test_a_recording_that_is_cut_is_shown_and_changes_no_verdict(world: World) -> None:
     records = Records()
     records.problem = "no space left on device"

@@ -116,3 +116,15 @@ def test_words_for_the_same_kind(left: str, right: str, same: bool) -> None:
 )
 def test_a_kind_without_namespaces_is_told_without_one(kind: str, text: str) -> None:
     assert str(ResourceQuery(kind, "default", "x")) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("ConfigMap", "ConfigMap x in namespace default"), ("Gizmo", "Gizmo x")],
+)
+def test_a_default_namespace_is_told_only_where_the_kind_is_known_to_have_one(
+    kind: str, text: str
+) -> None:
+    query = ResourceQuery(kind, "default", "x", namespace_chosen=False)
+    assert str(query) == text
+    assert query == ResourceQuery(kind, "default", "x")

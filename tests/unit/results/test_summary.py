@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from devops_bench.results.model import AgentReport, GapRow, SandboxReport, Scores
+from devops_bench.results.model import AgentReport, GapRow, ReportRow, SandboxReport, Scores
 from devops_bench.results.summary import _grouped, render_summary, render_task
 from devops_bench.results.trust import IntegrityReport
 from tests.unit.results.samples import HOLD_ROW, INVALID_ROW, ROW, make_result, make_run
@@ -130,6 +130,19 @@ def test_a_gap_is_shown_with_its_cause() -> None:
         "GAP: pods in namespace shop, from 0.0 s to the end: HTTP 410 (not closed: compacted)"
         in text
     )
+
+
+def test_a_gap_of_several_entries_is_told_once_with_their_names() -> None:
+    rows = [
+        ReportRow(**{**HOLD_ROW, "name": name, "coverage": {**COVERED, "gaps": gaps}})  # type: ignore[typeddict-item]
+        for name, gaps in (("a", [GAP]), ("b", [GAP, {**GAP, "cause": "a reset"}]), ("c", []))
+    ]
+    text = render_task(make_result("error", verification_report=rows))
+    assert text.count("HTTP 410") == 1
+    assert "entries: a, b\n" in text
+    assert text.count("1 gap that other entries have too, told of below") == 2
+    assert "          GAP: pods in namespace shop, from 0.0 s to the end: a reset" in text
+    assert "told of below" not in text[text.index("FAIL  c") : text.index("gaps of more")]
 
 
 def test_a_sampled_entry_says_why_and_what_it_can_have_missed() -> None:

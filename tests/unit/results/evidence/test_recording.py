@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import tempfile
 import threading
 from pathlib import Path
@@ -312,3 +313,48 @@ def test_a_kind_of_record_that_is_not_known_ends_what_is_read(tmp_path: Path) ->
     found = read_evidence(tmp_path)
     assert found.records == (Missed("it", 1),)
     assert "'new'" in found.damage
+
+
+def test_the_end_of_a_phase_is_on_the_disk_before_the_next_one_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[list[str]] = []
+    reached = threading.Event()
+
+    def sync(self: container.LineFile) -> None:
+        marks = [r for r in read_evidence(tmp_path).records if isinstance(r, Marked)]
+        synced.append([mark.mark for mark in marks])
+        reached.set()
+
+    monkeypatch.setattr(container.LineFile, "sync", sync)
+    sink = open_evidence(tmp_path, [WHOLE])
+    sink.record(header())
+    sink.record(Marked("turn_end", 1.0))
+    sink.record(Marked("phase", 2.0, None, {"name": "turn"}))
+    assert reached.wait(30)
+    assert synced == [["turn_end", "phase"]]
+    sink.close()
+    assert len(synced) == 2
+
+
+def test_a_disk_that_does_not_take_it_cuts_the_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    sink = open_evidence(tmp_path, [WHOLE])
+    sink.record(header())
+    sink.record(Marked("phase", 2.0))
+    sink.close()
+    assert "Input/output error" in (sink.problem or "")
+
+
+def test_the_file_and_its_name_are_brought_to_the_disk(tmp_path: Path) -> None:
+    file = container.LineFile(tmp_path / EVIDENCE_NAME)
+    file.write([b'{"a":1}'])
+    file.sync()
+    file.sync()
+    file.close()
+    assert list(container.read_lines(tmp_path / EVIDENCE_NAME, container.Ending())) == [{"a": 1}]

@@ -359,3 +359,36 @@ def test_every_and_none_never_both_pass_on_something(values: list[JsonValue], op
         for across in ("every", "none")
     ]
     assert not all(result.success for result in results)
+
+
+def _issuer(name: str, namespace: str = "") -> KubeObject:
+    metadata: dict[str, JsonValue] = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    return KubeObject({"kind": "ClusterIssuer", "metadata": metadata, "spec": {"n": 1}})
+
+
+def test_a_custom_kind_that_may_have_no_namespace_is_not_placed_into_the_default_one() -> None:
+    fields = {"kind": "ClusterIssuer", "resource_name": "ca", "path": "spec.n", "op": "exists"}
+    check = ResourceProperty.model_validate(fields)
+    assert _judge(check).reason == "there is no ClusterIssuer ca"
+    chosen = ResourceProperty.model_validate({**fields, "namespace": "shop"})
+    assert _judge(chosen).reason == "there is no ClusterIssuer ca in namespace shop"
+
+
+@pytest.mark.parametrize(
+    ("namespace", "said"),
+    [("", "2 objects of ClusterIssuer"), ("shop", "2 objects of ClusterIssuer in namespace shop")],
+)
+def test_objects_that_have_no_namespace_are_not_told_with_one(namespace: str, said: str) -> None:
+    check = _check(kind="ClusterIssuer", path="spec.n", op="eq", value=1, across_matches="every")
+    result = _judge(check, _issuer("a", namespace), _issuer("b", namespace))
+    assert result.success
+    assert result.reason.endswith(f"({said})")
+
+
+def test_what_is_there_is_told_without_a_namespace_that_it_has_not() -> None:
+    named = _check(kind="ClusterIssuer", resource_name="a", op="absent")
+    assert _judge(named, _issuer("a")).reason == "there is ClusterIssuer a"
+    several = _check(kind="ClusterIssuer", op="absent")
+    assert _judge(several, _issuer("a")).reason == "there are 1 of ClusterIssuer: a"
