@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
 
-from devops_bench.core.clock import SystemClock
+from devops_bench.core.clock import SYSTEM_CLOCK, Clock, SystemClock
 from devops_bench.core.errors import SetupError
 from devops_bench.core.json import JsonObject
 from devops_bench.k8s.apply import CreatedObject, create_objects, delete_objects
@@ -44,6 +45,20 @@ def created(request: Request) -> Response:
     return Response({**body, "metadata": {**metadata, "name": name, "uid": f"uid-{name}"}}, 201)
 
 
+class Patient(SystemClock):
+    """Time goes by in waiting alone, without any wait."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def wait(self, event: threading.Event, timeout_sec: float) -> bool:
+        self._now += timeout_sec
+        return event.is_set()
+
+
 @pytest.fixture
 def create(stub: StubServer, client: ApiClient) -> Create:
     serve_discovery(stub)
@@ -59,7 +74,7 @@ def create(stub: StubServer, client: ApiClient) -> Create:
     stub.on("GET", "/api/v1/namespaces/shop/serviceaccounts/default", {"kind": "ServiceAccount"})
 
     def run(
-        *objects: JsonObject, adopt: bool = False, timeout_sec: float = 30
+        *objects: JsonObject, adopt: bool = False, clock: Clock = SYSTEM_CLOCK
     ) -> list[CreatedObject]:
         recorded: list[CreatedObject] = []
         try:
@@ -70,7 +85,8 @@ def create(stub: StubServer, client: ApiClient) -> Create:
                 default_namespace="shop",
                 adopt=adopt,
                 record=recorded.append,
-                timeout_sec=timeout_sec,
+                timeout_sec=30,
+                clock=clock,
             )
         except SetupError as exc:
             exc.add_note(", ".join(str(item) for item in recorded))
@@ -218,7 +234,7 @@ def test_a_definition_is_waited_for_until_it_is_served(stub: StubServer, create:
     assert stub.paths().count(f"{CRDS}/wids.ex.io") >= 2
     stub.on("GET", f"{CRDS}/wids.ex.io", definition)
     with pytest.raises(SetupError, match=r"ran out: .*wids\.ex\.io: it is not established"):
-        create(definition, timeout_sec=0.5)
+        create(definition, clock=Patient())
 
 
 def made(kind: str, name: str, namespace: str = "shop") -> CreatedObject:
