@@ -64,6 +64,15 @@ OTHER_SOLUTIONS = {
         " | kubectl -n $NS apply -f -;"
         " kubectl patch clusterrolebinding $NS-ci-admin --type=merge -p '{\"subjects\":[]}'",
     ),
+    # Until the last command it has the right by being an admin of the cluster.
+    "made-anew-and-admin-meanwhile": (
+        "pipeline-rights",
+        "kubectl -n $NS delete role/ci-deployer rolebinding/ci-deployer;"
+        " kubectl -n $NS create role ci-deployer --resource=deployments.apps"
+        " --verb=get,list,watch,update,patch;"
+        " kubectl -n $NS create rolebinding ci-deployer --role=ci-deployer --serviceaccount=$NS:ci;"
+        " kubectl delete clusterrolebinding $NS-ci-admin",
+    ),
     "key-by-key": (
         "config-rollback",
         "kubectl -n $NS patch configmap cart-config --type=json -p '["
@@ -102,7 +111,8 @@ OTHER_SOLUTIONS = {
     "applied": (
         "secret-rotation",
         "kubectl -n $NS create secret generic booking-db-2"
-        " --from-literal=password=anchor-violet-2291;"
+        " --from-literal=password=anchor-violet-2291 --dry-run=client -o yaml"
+        " | kubectl -n $NS apply -f -;"
         " kubectl -n $NS get deployment booking -o json | sed s/booking-db-1/booking-db-2/"
         " | kubectl replace -f -; kubectl -n $NS rollout status deployment/booking --timeout=60s;"
         " kubectl -n $NS delete secret booking-db-1",
