@@ -90,7 +90,10 @@ def _terminal_of_its_own(outside: int, turn: AgentTurn) -> Iterator[int]:
     # A background process that sets a terminal's attributes is stopped (credentials(7)).
     ignored = signal.SIG_IGN if threading.current_thread() is threading.main_thread() else None
     old = None if ignored is None else signal.signal(signal.SIGTTOU, ignored)
-    said = LineReader(lambda text: turn.transcript.output("stdout", text), whole=True)
+    transcript = turn.transcript
+    said = LineReader(
+        lambda text: transcript.output("stdout", text), whole=True, secrets=transcript.secrets
+    )
     copier = threading.Thread(
         target=_copy, args=(outside, ours, stop, said), name="terminal", daemon=True
     )

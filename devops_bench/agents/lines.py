@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from devops_bench.core.redaction import PRIVATE_KEY_BEGIN, PRIVATE_KEY_END
+from devops_bench.core.secretforms import KnownSecrets, StreamRedactor
 
 MAX_LINE: Final = 16 * 1024 * 1024
 """Characters after which a line is handed on although it has not ended."""
@@ -21,16 +22,27 @@ class LineReader:
         show: Called with each line, without its end.
         whole: Hand all the lines of a piece on as one text, with their ends, and keep a private key
             together, so that what looks for secrets sees it from its beginning to its end.
+        secrets: What is taken out before the output is cut into pieces; ``None`` leaves it in.
     """
 
-    def __init__(self, show: Callable[[str], None], *, whole: bool = False) -> None:
+    def __init__(
+        self,
+        show: Callable[[str], None],
+        *,
+        whole: bool = False,
+        secrets: KnownSecrets | None = None,
+    ) -> None:
         self._show = show
+        self._redactor = StreamRedactor(secrets or KnownSecrets())
         self._whole = whole
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._buffer = ""
 
     def feed(self, data: bytes) -> None:
         """Take a piece, and show what is complete."""
+        self._take(self._redactor.feed(data))
+
+    def _take(self, data: bytes) -> None:
         self._buffer += self._decoder.decode(data)
         if self._whole:
             self._show_whole()
@@ -39,6 +51,7 @@ class LineReader:
 
     def close(self) -> None:
         """Show what is left."""
+        self._take(self._redactor.close())
         self._buffer += self._decoder.decode(b"", final=True)
         rest, self._buffer = self._buffer, ""
         if rest:

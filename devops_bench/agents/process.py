@@ -156,8 +156,11 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
     """
     transcript = turn.transcript
     show = program.on_line or (lambda line: transcript.output("stdout", line))
-    stdout = LineReader(show, whole=program.on_line is None)
-    stderr = LineReader(lambda line: transcript.output("stderr", line), whole=True)
+    secrets = transcript.secrets
+    # Who reads its lines may read JSON, which is cleaned when it goes to the transcript.
+    words = program.on_line is None
+    stdout = LineReader(show, whole=words, secrets=secrets if words else None)
+    stderr = LineReader(lambda line: transcript.output("stderr", line), whole=True, secrets=secrets)
     env = {**(program.extra_env or {}), **agent_environment(turn, home)}
     with agent_sandbox(turn, home, program.reads) as session:
         launch = None if session is None else _launch(session, program, env)
@@ -170,6 +173,7 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
                     stdout=turn.output_dir / STDOUT_NAME,
                     stderr=turn.output_dir / STDERR_NAME,
                     stdin=program.stdin,
+                    secrets=secrets,
                     grace_sec=_GRACE_SEC,
                     on_stdout=stdout.feed,
                     on_stderr=stderr.feed,

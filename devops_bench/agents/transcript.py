@@ -32,6 +32,7 @@ from devops_bench.agents.usage import Usage
 from devops_bench.core.files import AppendOnlyLog
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.core.redaction import REDACTED, SECRET_NAMES, redact
+from devops_bench.core.secretforms import KnownSecrets
 
 SCHEMA_VERSION: Final = 1
 TRANSCRIPT_NAME: Final = "transcript.jsonl"
@@ -53,13 +54,17 @@ class Transcript:
     Args:
         path: The file, made when it is missing, mode 0600; ``None`` writes nothing.
         secrets: Values that must not appear, besides what looks like a credential.
+
+    Attributes:
+        secrets: These values; whatever else is written of the turn is to be without them, too.
     """
 
-    def __init__(self, path: Path | None = None, *, secrets: Iterable[str] = ()) -> None:
+    def __init__(
+        self, path: Path | None = None, *, secrets: Iterable[str] | KnownSecrets = ()
+    ) -> None:
         self.path = path
         self.problem: str | None = None
-        # The longest first: a secret may be part of another.
-        self._secrets = tuple(sorted({s for s in secrets if s}, key=len, reverse=True))
+        self.secrets = secrets if isinstance(secrets, KnownSecrets) else KnownSecrets(secrets)
         self._log = None if path is None else AppendOnlyLog(path, mode=0o600)
         self._start = time.monotonic()
         self._lock = threading.Lock()
@@ -69,7 +74,7 @@ class Transcript:
 
     def clean(self, text: str) -> str:
         """Return the text without credentials."""
-        return redact(text, self._secrets)
+        return redact(self.secrets.clean(text))
 
     def turn_started(self, agent: str, prompt: str) -> None:
         """Write that the turn begins, and the prompt as the user's message."""

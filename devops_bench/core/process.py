@@ -29,6 +29,7 @@ from devops_bench.core.boundedfile import BoundedFile, OutputSink
 from devops_bench.core.errors import SupervisionError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.core.marking import MARKER_VARIABLE, end_marked
+from devops_bench.core.secretforms import KnownSecrets, RedactedOutput
 
 _CHUNK = 65536
 # How often the cancel event and the deadline are looked at; it cannot be waited for in a selector.
@@ -64,6 +65,7 @@ class Program:
         stderr: Where its standard error goes, likewise.
         stdin: What it reads, and then end of file; ``None`` gives it ``/dev/null``.
         max_output_bytes: How much of each stream a file keeps, ≥ 0; the rest is read and counted.
+        secrets: What is taken out of what a file keeps; the callbacks get all as it is.
         grace_sec: Seconds between SIGTERM and SIGKILL, ≥ 0.
         kill_timeout_sec: Seconds for which SIGKILL is repeated, > 0.
         on_stdout: Called with each piece of its standard output as it comes, in the thread of
@@ -82,6 +84,7 @@ class Program:
     stderr: Path | OutputSink
     stdin: bytes | None = None
     max_output_bytes: int = 64 * 1024 * 1024
+    secrets: KnownSecrets | None = None
     grace_sec: float = 5.0
     kill_timeout_sec: float = 10.0
     on_stdout: Callable[[bytes], None] | None = None
@@ -147,7 +150,7 @@ def run_program(
     with contextlib.ExitStack() as stack:
         sinks: list[OutputSink] = []
         for where in (program.stdout, program.stderr):
-            sink = _sink(where, program.max_output_bytes)
+            sink = _sink(where, program)
             stack.enter_context(contextlib.closing(sink))
             sinks.append(sink)
         run = stack.enter_context(contextlib.closing(_Run(program, *sinks)))
@@ -169,8 +172,11 @@ def run_program(
     )
 
 
-def _sink(where: Path | OutputSink, room: int) -> OutputSink:
-    return BoundedFile(where, room) if isinstance(where, Path) else where
+def _sink(where: Path | OutputSink, program: Program) -> OutputSink:
+    if not isinstance(where, Path):
+        return where
+    file = BoundedFile(where, program.max_output_bytes)
+    return file if program.secrets is None else RedactedOutput(file, program.secrets)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 REDACTED: Final = "[redacted]"
@@ -35,18 +34,11 @@ _SECRET_VALUES = re.compile(
 )
 
 
-def redact(text: str, known: Iterable[str] = ()) -> str:
+def redact(text: str) -> str:
     """Return the text without what looks like a credential.
 
     Found are Authorization values, ``token=…`` and its like, JSON Web Tokens and private keys. It
-    is the last line of defence: nothing writes a secret on purpose.
-
-    Args:
-        text: The text.
-        known: Secrets that are known literally; those shorter than
-            :data:`LEAST_SECRET_LENGTH` are left alone.
+    is the last line of defence: nothing writes a secret on purpose. Secrets that are known are
+    found by :mod:`devops_bench.core.secretforms`.
     """
-    for secret in known:
-        if len(secret) >= LEAST_SECRET_LENGTH:
-            text = text.replace(secret, REDACTED)
     return _SECRET_VALUES.sub(lambda match: (match["keep"] or "") + REDACTED, text)

@@ -206,7 +206,7 @@ class DefaultEvalHarness:
         ) as held:
             run.on_access(held.report)
             kept.leashed(held)
-            yield Given(cluster, held.kubeconfig, held.token_folder)
+            yield Given(cluster, held.kubeconfig, held.token_folder, held.secrets)
 
     @contextmanager
     def _cluster(self, run: TaskRun) -> Iterator[tuple[Cluster, ClusterAccess]]:

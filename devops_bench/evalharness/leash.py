@@ -18,6 +18,7 @@ from devops_bench.core.errors import DevopsBenchError, SetupError
 from devops_bench.core.files import write_atomic
 from devops_bench.core.json import JsonObject
 from devops_bench.core.runtime import private_folder
+from devops_bench.core.secretforms import KnownSecrets
 from devops_bench.evalharness.selfcheck import SelfCheck
 from devops_bench.k8s.client import ApiClient, connect
 from devops_bench.k8s.delete import CreatedObject, delete_objects
@@ -84,12 +85,14 @@ class Leash:
         token_folder: The folder that the agent must be able to read during its turn, because its
             kubeconfig names a file in it; ``None`` when the kubeconfig holds all there is.
         report: What the result says about it.
+        secrets: Its tokens, also those that it gets later: each before there is a file with it.
     """
 
     identity: Identity
     kubeconfig: Path
     token_folder: Path | None
     report: AccessReport
+    secrets: KnownSecrets
 
 
 @contextlib.contextmanager
@@ -137,12 +140,13 @@ def leash(
             report = work.report(identity, token)
             checked = _proven(kubeconfig, identity, options, clock)
             report = report.model_copy(update={"checks": checked})
+            tokens = KnownSecrets([token.value])
             with contextlib.ExitStack() as stack:
                 if token_file is not None:
                     stack.enter_context(
-                        _renewing(client, identity, token, token_file, options, clock)
+                        _renewing(client, identity, token, token_file, options, clock, tokens)
                     )
-                yield Leash(identity, kubeconfig, None if lasts else folder, report)
+                yield Leash(identity, kubeconfig, None if lasts else folder, report, tokens)
         finally:
             work.undo()
 
@@ -240,6 +244,7 @@ def _renewing(
     file: Path,
     options: LeashOptions,
     clock: Clock,
+    known: KnownSecrets,
 ) -> Iterator[None]:
     """Write a new token into the file in time, again and again."""
     ended = threading.Event()
@@ -252,6 +257,7 @@ def _renewing(
                 return
             try:
                 new = request_token(client, identity, options.turn_sec + TOKEN_SLACK_SEC)
+                known.add(new.value)
                 write_atomic(file, new.value, mode=0o600)
                 expires_at = new.expires_at
             except (DevopsBenchError, OSError) as exc:

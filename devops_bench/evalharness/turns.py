@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import yaml
-
 from devops_bench.agents.base import (
     MAX_FINAL_TEXT,
     Agent,
@@ -26,8 +24,8 @@ from devops_bench.agents.transcript import TRANSCRIPT_NAME, Transcript
 from devops_bench.clusters.base import Cluster
 from devops_bench.core.dirs import state_dir
 from devops_bench.core.errors import AgentError, RunInterruptedError
-from devops_bench.core.json import JsonValue
-from devops_bench.core.redaction import SECRET_NAMES
+from devops_bench.core.secretforms import KnownSecrets
+from devops_bench.evalharness.credentials import secrets_of_environment, secrets_of_file
 from devops_bench.evalharness.taskrun import TaskRun
 from devops_bench.results.model import AgentReport, SandboxReport, UsageReport
 from devops_bench.tasks.model import DEFAULT_TIMEOUT_SEC
@@ -59,11 +57,13 @@ class Given:
         kubeconfig: The agent's; the harness's, where the task does not say what it may do.
         token_folder: A folder with a token that its kubeconfig names and that is renewed during
             the turn; ``None`` when there is none.
+        secrets: What of it must not be in the results, as far as it is known already.
     """
 
     cluster: Cluster
     kubeconfig: Path
     token_folder: Path | None = None
+    secrets: KnownSecrets = field(default_factory=KnownSecrets)
 
 
 def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) -> AgentStatus:
@@ -124,10 +124,13 @@ def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) ->
 
 @contextlib.contextmanager
 def _transcript(run: TaskRun, given: Given, options: TurnOptions) -> Iterator[Transcript]:
-    secrets = set(options.environment.values())
-    # Without a sandbox it can read the harness's as well as its own.
-    for kubeconfig in {given.kubeconfig, given.cluster.kubeconfig}:
-        secrets.update(_secrets_of(kubeconfig))
+    secrets = given.secrets
+    secrets.add(*options.environment.values(), *secrets_of_environment(os.environ))
+    # Without a sandbox it can read the harness's and the user's as well as its own.
+    cluster = given.cluster
+    ours = {cluster.kubeconfig, *cluster.kubeconfig_files, *cluster.credentials}
+    for file in {given.kubeconfig, *ours}:
+        secrets.add(*secrets_of_file(file))
     try:
         transcript = Transcript(run.folder / TRANSCRIPT_NAME, secrets=secrets)
     except OSError as exc:
@@ -136,24 +139,6 @@ def _transcript(run: TaskRun, given: Given, options: TurnOptions) -> Iterator[Tr
         transcript.problem = str(exc)
     with contextlib.closing(transcript):
         yield transcript
-
-
-def _secrets_of(kubeconfig: Path) -> Iterator[str]:
-    """Yield the credentials in a kubeconfig; what cannot be read holds none that an agent gets."""
-    try:
-        config: JsonValue = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
-        return
-    users = config.get("users") if isinstance(config, dict) else None
-    queue: list[tuple[str, JsonValue]] = [("", users)]
-    while queue:
-        name, value = queue.pop()
-        if isinstance(value, dict):
-            queue += value.items()
-        elif isinstance(value, list):
-            queue += [(name, item) for item in value]
-        elif isinstance(value, str) and SECRET_NAMES.search(name):
-            yield value
 
 
 def _sandbox(run: TaskRun, given: Given, options: TurnOptions) -> SandboxOptions | None:

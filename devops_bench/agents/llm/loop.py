@@ -127,6 +127,8 @@ class ModelAgent:
             AgentError: The sandbox could not be made, or the end of a tool was not observed.
         """
         began = time.monotonic()
+        # Without a sandbox it can read what this process was given.
+        turn.transcript.secrets.add(os.environ.get(self._options.api_key_env, ""))
         with agent_home(turn) as home, agent_sandbox(turn, home) as session:
             bench = Workbench(
                 turn,

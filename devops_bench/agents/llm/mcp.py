@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from devops_bench.agents.base import AgentTurn
 from devops_bench.agents.llm.tools import Workbench
 from devops_bench.agents.sandbox.session import Launch, SandboxSession
+from devops_bench.core.boundedfile import BoundedFile
 from devops_bench.core.marking import MARKER_VARIABLE, end_marked
+from devops_bench.core.pump import pumped
+from devops_bench.core.redaction import SECRET_NAMES
+from devops_bench.core.secretforms import RedactedOutput
 from devops_bench.tasks.model import McpServer
 
 if TYPE_CHECKING:
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
 
 _INIT_TIMEOUT_SEC = 30.0
 _END_TIMEOUT_SEC = 5.0
+_MAX_STDERR_BYTES = 4 * 1024 * 1024
 
 
 class McpTools:
@@ -46,6 +52,9 @@ class McpTools:
         self._turn = turn
         self._marker = secrets.token_hex(16)
         self._launches: list[Launch] = []
+        self._outputs = contextlib.ExitStack()
+        for server in servers.values():
+            turn.transcript.secrets.add(*_secrets_of(server))
         self.leftovers = 0
 
     def __enter__(self) -> McpTools:
@@ -59,11 +68,12 @@ class McpTools:
         traceback: TracebackType | None,
     ) -> None:
         """End what the servers left behind."""
-        if self._servers:
-            self.leftovers = end_marked(self._marker, _END_TIMEOUT_SEC)
-        if self._session is not None:
-            for launch in self._launches:
-                self._session.finish(launch, asked=True)
+        with self._outputs:
+            if self._servers:
+                self.leftovers = end_marked(self._marker, _END_TIMEOUT_SEC)
+            if self._session is not None:
+                for launch in self._launches:
+                    self._session.finish(launch, asked=True)
 
     def toolsets(self) -> Sequence[AbstractToolset[object]]:
         """Return a toolset for each server."""
@@ -89,11 +99,17 @@ class McpTools:
                     env=env,
                     cwd=str(self._turn.work_dir),
                     keep_alive=False,
-                    log_file=self._turn.output_dir / f"mcp-{name}.stderr",
+                    log_file=self._stderr(name),
                 )
                 toolset = MCPToolset(transport, id=name, init_timeout=_INIT_TIMEOUT_SEC)
             made.append(toolset.prefixed(name))
         return made
+
+    def _stderr(self, name: str) -> TextIO:
+        """Return where a server's error output goes: to a file, without secrets."""
+        file = BoundedFile(self._turn.output_dir / f"mcp-{name}.stderr", _MAX_STDERR_BYTES)
+        sink = RedactedOutput(file, self._turn.transcript.secrets)
+        return self._outputs.enter_context(pumped(sink))
 
     def _command(self, server: McpServer) -> tuple[list[str], dict[str, str]]:
         argv = [server.command or "", *server.args]
@@ -103,3 +119,10 @@ class McpTools:
             self._launches.append(launch)
             argv, env = launch.argv, launch.env
         return argv, {**env, MARKER_VARIABLE: self._marker}
+
+
+def _secrets_of(server: McpServer) -> Iterator[str]:
+    for name, value in (*server.env.items(), *server.headers.items()):
+        if SECRET_NAMES.search(name):
+            yield value
+            yield value.split(" ")[-1]  # of "Bearer …"

@@ -146,6 +146,8 @@ class Workbench:
     def _run_alone(self, argv: Sequence[str], stdin: str | None) -> ToolAnswer:
         number = next(self._numbers)
         files = [self._folder / f"{number}.{name}" for name in ("stdout", "stderr")]
+        # The model is told what was printed; the files are among the results, without secrets.
+        said: tuple[list[bytes], list[bytes]] = ([], [])
         left = self._deadline - time.monotonic()
         launch = None if self._session is None else self._session.launch(argv, self._env)
         try:
@@ -158,7 +160,10 @@ class Workbench:
                     stderr=files[1],
                     stdin=None if stdin is None else stdin.encode(),
                     max_output_bytes=_MAX_OUTPUT_BYTES,
+                    secrets=self._turn.transcript.secrets,
                     grace_sec=_GRACE_SEC,
+                    on_stdout=said[0].append,
+                    on_stderr=said[1].append,
                 ),
                 timeout_sec=max(_LEAST_TIMEOUT_SEC, min(self._timeout_sec, left)),
                 cancel=self.stop,
@@ -174,7 +179,7 @@ class Workbench:
             self.leftovers = None if done.leftovers is None else self.leftovers + done.leftovers
         if done.lost or done.unkillable:
             self.unobserved = "a program of a tool was not seen to its end"
-        text = "".join(f.read_bytes().decode("utf-8", errors="replace") for f in files)
+        text = "".join(b"".join(one).decode("utf-8", errors="replace") for one in said)
         if done.ended_by is not EndedBy.ITSELF:
             text += f"\n[ended after {done.elapsed_sec:.0f} s: its time was over]"
         failed = done.exit_code != 0 or done.ended_by is not EndedBy.ITSELF

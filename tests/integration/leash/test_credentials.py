@@ -109,6 +109,9 @@ def test_a_token_that_is_renewed_is_reached_in_a_sandbox(
     script = tmp_path / "agent.sh"
     script.write_text(
         f"kubectl -n {yard.namespace} get pods && grep -o 'tokenFile: .*' $KUBECONFIG\n"
+        # It says its token, whole and in base64; neither is among the results.
+        "token=$(sed -n 's/.*tokenFile: //p' $KUBECONFIG)\n"
+        "cat $token >&2; echo >&2; base64 $token >&2\n"
         # The whole state folder was opened to it: it still holds what is the agent's, alone.
         f"cd {tmp_path / 'state'} && find . -type f\n"
     )
@@ -124,6 +127,8 @@ def test_a_token_that_is_renewed_is_reached_in_a_sandbox(
     assert result.agent is not None
     assert result.agent.status == "completed", (folder / "agent.stderr").read_text()
     assert result.status == "passed", result.reason
+    assert (folder / "agent.stderr").read_text().count("[redacted]") == 2
+    assert credentials_below(yard.folder / "results") == []
     named, *files = said.splitlines()
     token = Path(named.removeprefix("tokenFile: "))
     assert token.is_relative_to(tmp_path / "state" / "runtime")

@@ -16,6 +16,7 @@ from devops_bench.agents.transcript import MAX_RECORDS, MAX_TEXT, Transcript
 from devops_bench.agents.usage import Usage
 from devops_bench.core.files import read_log
 from devops_bench.core.json import JsonObject
+from devops_bench.core.secretforms import KnownSecrets
 
 KEY = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBg\n" * 3 + "-----END PRIVATE KEY-----\n"
 
@@ -110,6 +111,15 @@ def test_a_private_key_is_kept_together_until_it_ends() -> None:
         reader.feed(line.encode())
     reader.close()
     assert shown == ["before\n", KEY, "after\n"]
+
+
+def test_a_secret_in_a_line_without_an_end_is_not_cut_in_two() -> None:
+    shown: list[str] = []
+    reader = LineReader(shown.append, whole=True, secrets=KnownSecrets(["known-secret"]))
+    reader.feed(b"x" * (64 * 1024 - 6) + b"known-s")
+    reader.feed(b"ecret and more")
+    reader.close()
+    assert "".join(shown).lstrip("x") == "[redacted] and more"
 
 
 @given(st.text(max_size=200), st.integers(1, 9), st.booleans())

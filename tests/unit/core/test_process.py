@@ -348,6 +348,28 @@ run_program(Program(["bash", "-c", script], here, {{"PATH": os.environ["PATH"]}}
             ours.wait()
         wait_for(lambda: not any(map(is_running, pids_in(tmp_path))), "everything ended")
 
+    def test_kill_dash_nine_of_ourselves_loses_no_more_than_may_begin_a_secret(
+        self, tmp_path: Path
+    ) -> None:
+        code = f"""
+import os
+from pathlib import Path
+from devops_bench.core.process import Program, run_program
+from devops_bench.core.secretforms import KnownSecrets
+here = Path({str(tmp_path)!r})
+run_program(Program(["bash", "-c", "printf 'my-secret said my-s'; sleep 1000"], here,
+                    {{"PATH": os.environ["PATH"]}}, here / "o", here / "e", grace_sec=0.3,
+                    secrets=KnownSecrets(["my-secret"])), timeout_sec=600)
+"""
+        ours = subprocess.Popen([sys.executable, "-c", code])
+        said = tmp_path / "o"
+        try:
+            wait_for(lambda: said.exists() and b"said" in said.read_bytes(), "it is written")
+        finally:
+            ours.kill()
+            ours.wait()
+        assert said.read_text() == "[redacted] said "
+
     def test_leftovers_that_end_after_the_deadline_do_not_make_it_a_timeout(
         self, tmp_path: Path
     ) -> None:

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from devops_bench.core.errors import SetupError
+from devops_bench.core.secretforms import KnownSecrets
 from devops_bench.evalharness import leash as module
 from devops_bench.evalharness.leash import LeashOptions
 from devops_bench.k8s.identity import Identity, Token, write_token_kubeconfig
@@ -41,13 +42,15 @@ def renew(monkeypatch: pytest.MonkeyPatch, file: Path, fails: int = 0) -> list[s
         if len(written) >= 3:
             enough.set()
         written.append(file.read_text() if file.exists() else "")
-        return Token(f"token {len(written)}", clock.now() + dt.timedelta(seconds=600))
+        return Token(f"my-token-{len(written)}", clock.now() + dt.timedelta(seconds=600))
 
     monkeypatch.setattr(module, "request_token", request)
     token = Token("first", clock.now() + dt.timedelta(seconds=600))
     options = LeashOptions(Access(), turn_sec=1000)
-    with module._renewing(None, ME, token, file, options, clock):  # type: ignore[arg-type]
+    known = KnownSecrets()
+    with module._renewing(None, ME, token, file, options, clock, known):  # type: ignore[arg-type]
         assert enough.wait(WAIT_SEC)
+    assert not any(one in known.clean(one) for one in written[1:])
     assert not [t for t in threading.enumerate() if t.name == "agent-token"]
     return written
 
@@ -56,14 +59,14 @@ def test_a_token_that_is_too_short_is_replaced_again_and_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     written = renew(monkeypatch, tmp_path / "token")
-    assert written[:4] == ["", "token 1", "token 2", "token 3"]
+    assert written[:4] == ["", "my-token-1", "my-token-2", "my-token-3"]
     assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_server_that_gives_none_for_a_while_is_asked_again(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    assert renew(monkeypatch, tmp_path / "token", fails=2)[:2] == ["", "token 1"]
+    assert renew(monkeypatch, tmp_path / "token", fails=2)[:2] == ["", "my-token-1"]
 
 
 def test_a_kubeconfig_holds_the_token_or_the_name_of_its_file(tmp_path: Path) -> None:

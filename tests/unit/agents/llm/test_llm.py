@@ -6,7 +6,7 @@ import json
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ from devops_bench.agents.usage import Prices, Usage
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.files import read_log
 from devops_bench.core.json import JsonObject
+from devops_bench.core.redaction import REDACTED
 from devops_bench.tasks.model import McpServer, Task
 
 from .server import Server, Step, serving
@@ -36,14 +37,19 @@ def talk(make_turn: MakeTurn, make_task: MakeTask, tmp_path: Path) -> Callable[.
     """Let the model of a server take a turn; its transcript is ``transcript.jsonl``."""
 
     def run(
-        server: Server, *words: str, prices: Prices | None = None, **fields: object
+        server: Server,
+        *words: str,
+        prices: Prices | None = None,
+        secrets: Sequence[str] = (),
+        **fields: object,
     ) -> AgentResult:
         options = AgentOptions(
             ("--model", "local", "--base-url", server.url, "--retries", "0", *words),
             base_dir=tmp_path,
             prices=prices,
         )
-        turn = make_turn(transcript=Transcript(tmp_path / "transcript.jsonl"), **fields)
+        transcript = Transcript(tmp_path / "transcript.jsonl", secrets=secrets)
+        turn = make_turn(transcript=transcript, **fields)
         return make_agent("llm", options)(make_task()).run(turn)
 
     return run
@@ -71,6 +77,20 @@ class TestTools:
         assert (call["tool"], call["arguments"]) == ("bash", {"command": "pwd; exit 3"})
         assert (came["id"], came["exit_code"], came["is_error"]) == (call["id"], 3, True)
         assert came["elapsed_sec"] is not None
+
+    def test_the_model_is_told_what_was_printed_and_the_results_are_not(
+        self, talk: Callable[..., AgentResult], tmp_path: Path
+    ) -> None:
+        command = 'echo "$A_KEY"; printf %s "$A_KEY" | base64 >&2'
+        with serving(calling("bash", command=command), DONE) as server:
+            talk(server, secrets=["a-key-0123"], environment={"A_KEY": "a-key-0123"})
+        answer = server.requests[1]["messages"][-1]  # type: ignore[index]
+        assert "a-key-0123\nYS1rZXktMDEyMw==" in str(answer["content"])  # type: ignore[index,call-overload]
+        (came,) = records(tmp_path, "tool_result")
+        assert str(came["text"]).endswith(f"\n{REDACTED}\n{REDACTED}w==\n")
+        tools = tmp_path / "output" / "tools"
+        assert (tools / "1.stdout").read_text() == f"{REDACTED}\n"
+        assert (tools / "1.stderr").read_text() == f"{REDACTED}w==\n"
 
     def test_kubectl_gets_its_words_without_a_shell_and_its_input(
         self, talk: Callable[..., AgentResult], tmp_path: Path
@@ -209,12 +229,12 @@ class TestWords:
 
 
 class TestMcp:
-    def file(self, tmp_path: Path, command: str) -> str:
+    def file(self, tmp_path: Path, command: str, name: str = "MINE") -> str:
         shutil.copy(MCP_SERVER, tmp_path / "mcp_server.py")
         server = {
             "command": command,
             "args": [str(tmp_path / "mcp_server.py")],
-            "env": {"MINE": "$MY_VALUE"},
+            "env": {name: "$MY_VALUE"},
         }
         (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"it": server}}))
         return "mcp.json"
@@ -230,6 +250,23 @@ class TestMcp:
         (came,) = records(tmp_path, "tool_result")
         assert str(came["text"]).startswith(f"hello {tmp_path / 'work'} ours /")
         assert str(came["text"]).endswith("/.kube/config")
+
+    def test_what_a_server_says_of_its_secrets_is_not_kept(
+        self, talk: Callable[..., AgentResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MY_VALUE", "ours-and-secret")
+        monkeypatch.setenv("OPENAI_API_KEY", "key-of-the-model")
+        words = ("--mcp", self.file(tmp_path, sys.executable, name="MINE_TOKEN"))
+        say = "import os, sys; print(os.environ['MINE_TOKEN'], file=sys.stderr)\n"
+        server_file = tmp_path / "mcp_server.py"
+        code = server_file.read_text()
+        server_file.write_text(code.replace("import json\n", f"import json\n{say}", 1))
+        with serving(calling("bash", command="echo key-of-the-model"), DONE) as server:
+            result = talk(server, *words)
+        assert result.status is AgentStatus.COMPLETED, result.reason
+        output = tmp_path / "output"
+        assert (output / "mcp-it.stderr").read_text() == f"{REDACTED}\n"
+        assert (output / "tools" / "1.stdout").read_text() == f"{REDACTED}\n"
 
     def test_a_server_of_the_spec_is_there_too(
         self, make_turn: MakeTurn, make_task: MakeTask, tmp_path: Path
