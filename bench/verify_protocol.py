@@ -40,6 +40,7 @@ SHAPES: dict[str, bytes] = {
     "checks of long text": b"[PASS] (1pt) " + "\N{GRINNING FACE}".encode() * 1000 + b"\n",
     "malformed lines": b"[FAIL] (1 pt) a\nSCORE: x\n",
     "blank lines": b"\n",
+    "lines of colours and gaps": b"\x1b[31mF..\x1b[0m pass  \x00 (5 p" * 20 + b"\n",
 }
 """What is repeated, by what it is like."""
 

@@ -21,10 +21,11 @@ from devops_bench.verify_protocol.model import Check, Finding, FindingKind, Pars
 from devops_bench.verify_protocol.redaction import Redactor
 from devops_bench.verify_protocol.suspects import (
     NOTHING,
-    PATTERNS,
     TRACEBACK,
     Suspicion,
     Tail,
+    says_false,
+    suspect_lines,
     suspicion,
 )
 
@@ -169,14 +170,14 @@ class Parser:
             tail: What follows, when it is one line and longer than what is there of it.
         """
         searched = b"\n" + block
-        before = self._line
-        counted = after_check = 0
-        ours: set[int] = set()
+        first = self._line + 1
+        counted = after_check = end = 0
+        others: list[bytes] = []
         for match in _OURS.finditer(searched):
             start = match.start() + 1
-            ours.add(start)
             self._line += searched.count(b"\n", counted, start)
             counted = start
+            others.append(searched[end:start])
             end = searched.find(b"\n", start)
             end = len(searched) if end < 0 else end
             if self._read_ours(searched[start:end], tail):
@@ -184,9 +185,11 @@ class Parser:
         self._line += searched.count(b"\n", counted) - block.endswith(b"\n")
         if searched.find(TRACEBACK, after_check) >= 0:
             self._traceback_after = True
-        if tail is not None and not ours:
+        if tail is not None and not others:
             self._read_long(block, tail)
-        self._suspect_lines(searched, ours, before)
+        # An empty line stays for each of the protocol's, so that the others keep their numbers.
+        others.append(searched[end:])
+        self._suspect_lines(b"".join(others)[1:], first)
         self._note_last_line(block)
 
     def _read_long(self, line: bytes, tail: Tail) -> None:
@@ -199,27 +202,20 @@ class Parser:
         if tail.suspicion:
             self._suspect(self._line, _as_text(line))
 
-    def _suspect_lines(self, searched: bytes, ours: set[int], before: int) -> None:
+    def _suspect_lines(self, block: bytes, first: int) -> None:
         """Look for suspects in lines that are none of the protocol's.
 
         Args:
-            searched: Lines behind a line feed.
-            ours: Where the others begin.
-            before: How many lines came before.
+            block: The lines.
+            first: The number of the first one.
         """
         if len(self._suspects) >= MAX_FINDINGS:
             return  # nothing can get worse
-        low = searched.lower() + b"\n"
-        starts: set[int] = set()
-        for pattern in PATTERNS:
-            for match in pattern.finditer(low):
-                starts.add(low.rfind(b"\n", 0, match.start()) + 1)
-        counted, line = 0, before
-        for start in sorted(starts - ours):
-            line += searched.count(b"\n", counted, start)
-            counted = start
-            end = low.find(b"\n", start)
-            self._suspect(line, _as_text(searched[start:end]))
+        suspects = suspect_lines(block)
+        if suspects:
+            lines = block.split(b"\n")
+            for line in sorted(suspects):
+                self._suspect(first + line, _as_text(lines[line]))
 
     def _note_last_line(self, block: bytes) -> None:
         block = block.rstrip()
@@ -239,7 +235,8 @@ class Parser:
                 found = suspicion(behind + b"\n") | more
                 self._suspect_text(found, line, prevents=found.lost)
                 return True
-            self._unread_fail |= line.startswith("[FAIL]")
+            fail = line.startswith("[FAIL]") or bool(suspicion(raw + b"\n") | more)
+            self._unread_fail |= fail
             what = '"[PASS] (Npt) label"'
         else:
             score = read_score(line)
@@ -249,10 +246,10 @@ class Parser:
                     found = suspicion(raw + b"\n") | more
                     self._suspect_text(found, line, prevents=bool(found))
                 return False
-            self._says_fail |= (suspicion(raw + b"\n") | more).lost
+            found = suspicion(raw + b"\n") | more
+            self._says_fail |= found.lost or says_false(raw)
+            self._unread_fail |= bool(found)
             what = '"SCORE: float  PASS: True|False  (earned/total)"'
-        if suspicion(raw + b"\n") | more:
-            self._unread_fail = True
         self._report(FindingKind.MALFORMED, f"this is not {what} and was not counted", line, tail)
         if tail is not None and not tail.blank:
             self._leave_unread(line)

@@ -1,9 +1,10 @@
-"""Text that says that something failed, where it is not read as the protocol's. Pure.
+r"""Text that says that something failed, where it is not read as the protocol's. Pure.
 
 A line feed that is missing, a colour or a misspelt tag must not turn a failed check into nothing.
-So every ``[FAIL]``-like word and every ``PASS: False`` in the output is looked for, whatever stands
-around it. Each pattern matches a bounded number of bytes, so that the search is linear and can go
-from piece to piece.
+So every ``[FAIL]``-like word, every ``FAIL`` with a weight behind it and every ``PASS: False`` in
+the output is looked for, whatever stands around it, in the reduced form of :mod:`plain`. There each
+pattern matches a bounded number of bytes, so that the search is linear and can go from piece to
+piece. "fail" as a word of a sentence is none of these.
 """
 
 from __future__ import annotations
@@ -12,21 +13,54 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-WINDOW: Final = 128
-"""More bytes than any pattern here can match."""
+from devops_bench.verify_protocol.plain import NOISE, PlainStream, plain_forms
+
+WINDOW: Final = 256
+"""More bytes of a reduced form than any pattern here can match."""
 TRACEBACK: Final = b"Traceback (most recent call last)"
 
-_COLOUR: Final = rb"\x1b\[[0-9;]{0,8}[a-z]"
-_BETWEEN: Final = rb"(?:" + _COLOUR + rb"|[^\w\n\[\]]){0,4}"
-# "[fail]", "[ FAILED ]", and with a colour within the brackets.
-_TAG: Final = re.compile(rb"\[" + _BETWEEN + rb"fail(?:ed|ure)?" + _BETWEEN + rb"\]")
-# Behind "FAIL" there is a weight: "FAIL (5pt)", "[FAIL (5 pt)", "FAIL] (0.5pt)".
+
+def _word(letters: str) -> bytes:
+    """Return the pattern of a word that may be interrupted by what is not seen."""
+    return (NOISE + b"?").join(bytes([letter]) for letter in letters.encode())
+
+
+def _words(*words: str) -> bytes:
+    return rb"(?:" + rb"|".join(map(_word, words)) + rb")"
+
+
+_N: Final = NOISE + rb"?"
+_MARKS: Final = rb"[^a-z0-9_\n\[\]]"
+_FAIL: Final = _word("fail") + rb"(?:" + _N + _words("ure", "ed", "s") + rb")?"
+# "[fail]", "[ FAILED ]", "[FAIL: why]", "[FAIL #2]", "[FAIL - why]"; "[failed: 0]" counts.
+_TAG: Final = re.compile(
+    rb"\[" + _MARKS + rb"{0,8}" + _FAIL + rb"(?:" + _MARKS + rb"{0,8}\]"
+    rb"|[ \0]?[:=#][ \0]?+(?:[^" + rb"0 \0]|0{1,8}[a-z1-9])|[ \0]-[ \0])"
+)  # fmt: skip
+_NUMBER: Final = rb"[+.,\-\0 ]{0,3}[0-9][0-9.,\0 ]{0,40}"
+_OPEN: Final = rb"[(\[{<]"
+_PT: Final = _word("pt") + rb"(?:" + _N + rb"s)?"
+_POINTS: Final = rb"(?:" + _PT + rb"|" + _word("point") + rb"(?:" + _N + rb"s)?|p)"
+_WEIGHT: Final = rb"(?:" + _OPEN + _NUMBER + _POINTS + rb"[^a-z]|" + _NUMBER + _PT + rb"[^a-z])"
+# Behind "FAIL" there is a weight: "FAIL (5pt)", "[FAIL (5 pt)", "FAIL] (0.5pt)", "FAIL: [5pt]",
+# "[FAIL later] (5pt)".
 _WEIGHED: Final = re.compile(
-    rb"fail(?:ed|ure)?(?:" + _COLOUR + rb"|[^\w\n(]){0,4}\([^\S\n]{0,4}[0-9.,+-]{1,12}[^\S\n]{0,4}p"
+    _FAIL + rb"(?:[^a-z0-9_\n(\[{<]{0,8}|[^a-z0-9_\n\[\]][^\n\[\]]{0,63}\]" + _MARKS + rb"{0,8})"
+    + _WEIGHT
+)  # fmt: skip
+_BETWEEN: Final = rb"[^a-z0-9\n:=]{0,8}"
+# Behind the first letter: a pattern that begins with one is found fast. Other letters may stand
+# before it, where a line feed is missing: "checkingPASS: False".
+_NOT_ANOTHER_WORD: Final = b"".join(
+    rb"(?<!" + before + rb"p)" for before in (b"by", b"com", b"sur", b"tres", b"over", b"under")
 )
-_SAYS_FALSE: Final = re.compile(rb"pass(?:ed)?[^\S\n]{0,8}[:=][^\S\n]{0,8}false[^a-z0-9_-]")
+_SAYS_FALSE: Final = re.compile(
+    rb"p" + _NOT_ANOTHER_WORD + _N + _word("ass") + rb"(?:" + _N + _word("ed") + rb")?"
+    + _BETWEEN + rb"[:=]{1,3}" + _BETWEEN + _word("false") + rb"(?:[^a-z0-9_-]|-[^a-z0-9])"
+)  # fmt: skip
+_FALSE: Final = re.compile(rb"(?<![a-z0-9_])" + _word("false") + rb"(?![a-z0-9_])")
 PATTERNS: Final = (_TAG, _WEIGHED, _SAYS_FALSE)
-"""For bytes in lower case; the end of the output counts as a line feed."""
+"""For a reduced form; the end of the output counts as a line feed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,36 +95,78 @@ def suspicion(line: bytes) -> Suspicion:
     Args:
         line: With the line feed, where it is there; without it a word at the very end is not seen.
     """
-    low = line.lower()
-    if b"fa" not in low:
-        return NOTHING  # what every pattern needs, and most lines have not
+    found = NOTHING
+    if b"f" not in line and b"F" not in line:
+        return found  # what every pattern needs, and most lines have not
+    for form in plain_forms(line):
+        found |= _search(form, 0)
+    return found
+
+
+def says_false(line: bytes) -> bool:
+    """Return whether a line holds the word ``False``, in whatever spelling."""
+    if b"f" not in line and b"F" not in line:
+        return False
+    return any(_FALSE.search(form) is not None for form in plain_forms(line))
+
+
+def suspect_lines(block: bytes) -> set[int]:
+    """Return which lines of a block hold anything, counted from 0.
+
+    Args:
+        block: Whole lines, the last one without its line feed or with it.
+    """
+    lines: set[int] = set()
+    if b"f" not in block and b"F" not in block:
+        return lines
+    for form in plain_forms(block + b"\n"):
+        for pattern in PATTERNS:
+            counted = line = 0
+            for match in pattern.finditer(form):
+                line += form.count(b"\n", counted, match.start())
+                counted = match.start()
+                lines.add(line)
+    return lines
+
+
+def _search(form: bytes, seen: int) -> Suspicion:
     return Suspicion(
-        tag=_TAG.search(low) is not None,
-        lost=_WEIGHED.search(low) is not None or _SAYS_FALSE.search(low) is not None,
+        tag=_ends_beyond(_TAG, form, seen),
+        lost=_ends_beyond(_WEIGHED, form, seen) or _ends_beyond(_SAYS_FALSE, form, seen),
     )
+
+
+def _ends_beyond(pattern: re.Pattern[bytes], form: bytes, seen: int) -> bool:
+    return any(match.end() > seen for match in pattern.finditer(form))
 
 
 class Tail:
     """Looks through what comes behind the part of a line that is read, piece by piece.
 
     Args:
-        read: The part that is read.
+        read: The part that is read; what is found within it is not found again.
     """
 
     def __init__(self, read: bytes) -> None:
-        self._window = read[-WINDOW:]
+        self._stream = PlainStream(WINDOW)
+        self._stream.feed(read)
+        self._window = read[-len(TRACEBACK) :]
         self.suspicion = NOTHING
         self.traceback = False
         self.blank = True
 
     def feed(self, data: bytes) -> None:
         """Look at the next piece."""
+        self._look(self._stream.feed(data))
         searched = self._window + data
-        self.suspicion |= suspicion(searched)
         self.traceback = self.traceback or TRACEBACK in searched
         self.blank = self.blank and not data.strip()
-        self._window = searched[-WINDOW:]
+        self._window = searched[-len(TRACEBACK) :]
 
     def end(self) -> None:
         """Look at the end of the line."""
-        self.suspicion |= suspicion(self._window + b"\n")
+        self._look(self._stream.feed(b"\n", last=True))
+
+    def _look(self, forms: tuple[tuple[bytes, int], ...]) -> None:
+        for form, seen in forms:
+            self.suspicion |= _search(form, seen)
