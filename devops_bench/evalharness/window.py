@@ -187,7 +187,7 @@ class EntryWindow:
         """End the turn of a watched entry, and its window, unless that lasts for the whole run.
 
         Args:
-            at_sec: When.
+            at_sec: When this is known; the turn ended at :meth:`ending`, where that was called.
             rv: The revision that is the turn's last; ``None`` when that is not known.
             why_not: Why not everything up to there was judged; ``None`` when it was.
         """
@@ -195,6 +195,7 @@ class EntryWindow:
             return
         self._turn_over = True
         self._turn_rv = rv
+        at_sec = self._asked_at(at_sec)
         waiting, self._waiting = self._waiting or [], None
         if self.method.scope == "turn":
             self._close_window(at_sec, rv, why_not)
@@ -217,6 +218,7 @@ class EntryWindow:
         """End what is seen of a watched entry after its turn; the arguments are those of end."""
         if self._run_over or not self._turn_over:
             return
+        at_sec = self._asked_at(at_sec)
         waiting, self._waiting = self._waiting or [], None
         for state in waiting:
             if rv is None or state.rv <= rv:
@@ -271,6 +273,10 @@ class EntryWindow:
         _fold_sample(self._obs, result, began)
         if self.method.mode == "sampled":
             self._trail.note(result.status, result.reason, began, ended_sec - origin)
+
+    def _asked_at(self, known_sec: float) -> float:
+        """Return when a fence was asked for: it may take long, and proves the time up to there."""
+        return known_sec if self._waiting is None else self._ending_at
 
     def _note_after(self, result: VerificationResult, at_sec: float) -> None:
         after = self._after or AfterTurn()
@@ -371,4 +377,5 @@ class EntryWindow:
 
 
 def _length(gap: CoverageGap, end: float) -> float:
-    return (end if gap.to_sec is None else gap.to_sec) - max(0.0, gap.from_sec)
+    # What is told of while a fence is waited for can begin behind the end.
+    return max(0.0, (end if gap.to_sec is None else gap.to_sec) - max(0.0, gap.from_sec))

@@ -4,7 +4,8 @@ A LIST without resourceVersion says which revision "now" is. A watch from what i
 same connection and so on the same server, then has to bring a write or a bookmark at or past it:
 the server sends a bookmark shortly before ``timeoutSeconds`` ends
 (https://kubernetes.io/docs/reference/using-api/api-concepts/#watch-bookmarks). A stream that is
-already there, and objects that are read by name and were not written, need no watch.
+already there, and objects that are read by name and were not written, need no watch. A kind that is
+not served any more has no end that could be shown: its fence is given up soon.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ FENCE_WATCH_SEC: Final = 3
 FEW_REVISIONS: Final = 2
 """So many revisions are read by exact LISTs: no more requests than a watch, and no waiting."""
 _FEW_OBJECTS: Final = 4_000
+GONE_SEC: Final = 3.0
+"""So long a kind may be answered with 404 (a definition that is just being replaced is)."""
+_NOT_FOUND: Final = 404
 _GRACE_SEC: Final = 1.0
 _LOOK_SEC: Final = 0.25
 _LONGEST_ANSWER_SEC: Final = 10.0
@@ -69,18 +73,19 @@ class Fence:
         self._reached = threading.Event()
         self._trouble = "no try was finished"
         self._watching: Connection | None = None
+        self._gone_since: float | None = None
 
     def run(self) -> StreamFence:
         """Try until the fence is reached or the deadline has come; never raises."""
         started = self._context.clock.monotonic()
         backoff = Backoff()
         how: str | None = None
-        while how is None and not self._over():
+        while how is None and not self._over() and not self._is_gone():
             delay = backoff.next()
             try:
                 how = self._try_once()
             except ApiError as exc:
-                self._trouble = f"HTTP {exc.status}: {exc}"
+                self._note(exc)
                 delay = max(delay, exc.retry_after_sec or 0.0)
             except ClusterError as exc:
                 self._trouble = str(exc)
@@ -97,6 +102,18 @@ class Fence:
             return StreamFence(key, False, self._rv, self._trouble, elapsed, self._requests)
         return StreamFence(key, True, self._rv, how, elapsed, self._requests)
 
+    def _note(self, failure: ApiError) -> None:
+        self._trouble = f"HTTP {failure.status}: {failure}"
+        if failure.status != _NOT_FOUND:
+            self._gone_since = None
+        elif self._gone_since is None:
+            self._gone_since = self._context.clock.monotonic()
+
+    def _is_gone(self) -> bool:
+        """Return whether the kind is not served any more: waiting longer would prove no more."""
+        since = self._gone_since
+        return since is not None and self._context.clock.monotonic() - since >= GONE_SEC
+
     def _try_once(self) -> str | None:
         left = self._deadline - self._context.clock.monotonic()
         connection = self._context.connect(min(_LONGEST_ANSWER_SEC, max(0.1, left)))
@@ -110,6 +127,7 @@ class Fence:
     def _on(self, connection: Connection) -> str | None:
         judge, key = self._context.judge, self._stream.key
         listing = read_list(connection, key.path, {})
+        self._gone_since = None
         if self._rv is None:
             # The first answer says where the turn ended; later ones only serve to get there.
             self._rv = listing.rv

@@ -239,6 +239,27 @@ def test_what_comes_behind_the_end_of_the_run_does_not_count() -> None:
     assert (verdict(obs), obs.sample_count) == ("pass", 2)
 
 
+@pytest.mark.parametrize("scope", ["turn", "run"])
+def test_a_window_ends_when_its_fence_was_asked_for_however_long_that_takes(
+    scope: HoldScope,
+) -> None:
+    window = open_window(replace(WATCHED, scope=scope))
+    tell(window, 12, "pass")
+    window.ending(13.0)
+    tell(window, 20, "fail")
+    window.end(27.0, 12, None)
+    ends = 13.0
+    if scope == "run":
+        window.run_ending(30.0)
+        window.end_run(44.0, 40, None)
+        ends = 30.0
+    obs = window.observation(50.0)
+    assert obs.coverage is not None
+    assert obs.coverage.to_sec == ends - 10.0
+    assert obs.after_turn is not None
+    assert obs.after_turn.violated
+
+
 def test_a_violation_outweighs_a_gap() -> None:
     window = open_window()
     window.gap(gap(10, 12))
