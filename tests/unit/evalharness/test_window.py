@@ -12,6 +12,7 @@ from devops_bench.evalharness.observation import HoldObservation, hold_verdict
 from devops_bench.evalharness.window import EntryWindow, Method
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.verification.result import VerificationStatus
+from devops_bench.verification.spec import HoldScope
 from tests.unit.evalharness.helpers import ERROR, FAIL, PASS, result
 
 WATCHED = Method("watched", streams=("pods",))
