@@ -95,9 +95,8 @@ class Live:
         """Print what changes until Ctrl-C; return the exit code of what was seen last."""
         from devops_bench.cli.checking import exit_code
 
-        newest: dict[tuple[str, str], tuple[str, str]] = {
-            (one.task_id, one.trial.entry.name): (one.trial.result.status, one.trial.result.reason)
-            for one in tried
+        newest: dict[tuple[str, str], str] = {
+            (one.task_id, one.trial.entry.name): one.trial.result.status for one in tried
         }
         sampled: list[tuple[str, VerificationEntry]] = []
         for task in tasks:
@@ -107,16 +106,15 @@ class Live:
             sampled += [(task.id, one) for one in task.entries if one.name not in watched]
         try:
             for news in self._all_news(sampled):
-                seen = _seen(news)
-                key = (news.task_id, news.entry)
-                if news.gap is None and newest.get(key) == seen:
-                    continue
-                if news.gap is None:
-                    newest[key] = seen
+                if news.result is not None:
+                    key, status = (news.task_id, news.entry), news.result.status
+                    if newest.get(key) == status:
+                        continue  # the same verdict, if perhaps for another reason
+                    newest[key] = status
                 write_quietly(_line(news, as_json=as_json), sys.stdout)
         except KeyboardInterrupt:
             pass  # this is how it is meant to end
-        return exit_code(status for status, _ in newest.values())
+        return exit_code(newest.values())
 
     def _all_news(self, sampled: Sequence[tuple[str, VerificationEntry]]) -> Iterator[_News]:
         due = dict.fromkeys(range(len(sampled)), 0.0)

@@ -23,6 +23,7 @@ EXIT_NOT_EXAMINED = 3
 _TITLES = {
     "version": "server version",
     "kinds": "kinds",
+    "rights": "rights",
     "identity": "identity",
     "versions_ordered": "ordered resourceVersions",
     "one_history": "one history for all kinds",
@@ -67,7 +68,7 @@ def doctor(
         body: JsonObject = {"exit_code": code, "problem": problem or None, "findings": listed}
         typer.echo(json.dumps(body, indent=2))
     elif not problem:
-        typer.echo(_summary(code) if examined else _NOT_EXAMINED)
+        typer.echo(_summary(found, code) if examined else _NOT_EXAMINED)
     if problem:
         print_error(f"the cluster could not be examined to the end: {problem}")
     raise typer.Exit(code)
@@ -105,10 +106,17 @@ def _show(finding: Finding, output: Output) -> None:
         typer.echo(f"{finding.grade:8} {title}: {printable(finding.detail)}")
 
 
-def _summary(code: int) -> str:
+def _summary(found: list[Finding], code: int) -> str:
+    about = [one for one in found if one.name not in _OF_THE_MACHINE]
+    rights = next((one for one in about if one.name == "rights"), None)
+    unknown = ", ".join(_TITLES.get(one.name, one.name) for one in about if one.grade == "unknown")
+    but = f" Not known: {unknown}." if unknown else ""
+    if rights is not None and rights.grade == "limited":
+        detail = printable(rights.detail)
+        return f"{detail[:1].upper()}{detail[1:]}.{but}"
     if code == EXIT_OK:
-        return "This cluster can be watched."
-    return "This cluster can be watched with the limits above."
+        return f"This cluster can be watched.{but}"
+    return f"This cluster can be watched with the limits above.{but}"
 
 
 def _exit_code(found: list[Finding], problem: str) -> int:

@@ -15,6 +15,7 @@ from devops_bench.core.errors import ApiError, ClusterError
 from devops_bench.k8s.client import ApiClient
 from devops_bench.k8s.discovery import Discovery
 from devops_bench.k8s.resources import ApiResource, Catalogue
+from devops_bench.k8s.rights import may
 from devops_bench.k8s.view import ResourceQuery, View
 from devops_bench.k8s.watch.connection import Connection
 from devops_bench.k8s.watch.events import BookmarkEvent, ErrorEvent, Malformed, parse_line
@@ -35,6 +36,7 @@ TIMEOUT_SEC: Final = 10.0
 ORDERED_SINCE: Final = (1, 35)
 """Since then every conformant kind's resourceVersions are ordered (KEP-5504)."""
 
+_NAMED: Final = 10
 _WRITE_WAIT_SEC: Final = 10.0
 _FENCE_SEC: Final = 20.0
 _LOOK_SEC: Final = 0.25
@@ -53,7 +55,7 @@ class Finding:
     """One thing that was looked at.
 
     Attributes:
-        name: A stable name: ``version``, ``kinds``, ``identity``, ``versions_ordered``,
+        name: A stable name: ``version``, ``kinds``, ``rights``, ``identity``, ``versions_ordered``,
             ``one_history``, ``exact_lists``, ``bookmarks``, ``end_fence``, ``audit``.
         grade: How it is.
         detail: A sentence for the reader.
@@ -87,6 +89,7 @@ class Examination:
         yield self._version()
         catalogue = self._discovery.refresh(TIMEOUT_SEC)
         yield self._kinds(catalogue)
+        yield self._tried("rights", lambda: self._rights(_preferred(catalogue)))
         yield self._tried("identity", self._identity)
         yield from self._versions(catalogue)
         yield self._tried("exact_lists", self._exact_lists)
@@ -118,10 +121,25 @@ class Examination:
         if catalogue.missing:
             missing = "; ".join(catalogue.missing)
             return Finding("kinds", "limited", f"the server did not tell of all kinds: {missing}")
-        text = f"{len(listed) - len(unwatched)} kinds can be watched"
+        text = f"the server lets {len(_preferred(catalogue))} kinds be watched"
         if unwatched:
             text += f"; only sampled: {', '.join(unwatched)}"
         return Finding("kinds", "ok", text)
+
+    def _rights(self, kinds: list[ApiResource]) -> Finding:
+        """Ask which kinds this user may watch; what it may in single namespaces is not asked."""
+        refused = [
+            str(item)
+            for item in kinds
+            if not all(may(self._client, item, verb, TIMEOUT_SEC) for verb in ("list", "watch"))
+        ]
+        allowed = f"{len(kinds) - len(refused)}" if len(refused) < len(kinds) else "none"
+        text = f"this user may list and watch {allowed} of {len(kinds)} kinds in all namespaces"
+        if refused and allowed != "none":
+            named = ", ".join(sorted(refused)[:_NAMED])
+            more = f" and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
+            text += f"; not {named}{more}"
+        return Finding("rights", "limited" if refused else "ok", text)
 
     def _identity(self) -> Finding:
         facts = read_facts(self._client, (), TIMEOUT_SEC)
@@ -161,12 +179,14 @@ class Examination:
                     compared += 1
                     if not before <= own <= after:
                         apart.append(str(item))
-        if unordered:
+        count = len(kinds) - len(unread)
+        if not count:
+            yield Finding("versions_ordered", "unknown", "this user may list no kind")
+        elif unordered:
             detail = f"not ordered, so only sampled: {', '.join(unordered)}"
             yield Finding("versions_ordered", "limited", detail)
         else:
             also = f"; {len(unread)} kinds may not be listed" if unread else ""
-            count = len(kinds) - len(unread)
             yield Finding("versions_ordered", "ok", f"of all {count} kinds that were listed{also}")
         if apart:
             detail = f"entries over several kinds are only sampled with: {', '.join(apart)}"

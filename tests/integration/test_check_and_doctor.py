@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +78,28 @@ def test_check_goes_on_until_it_is_interrupted(
         event = next(events)
         assert (event["event"], event["entry"], event["status"]) == ("judged", "says good", "fail")
         assert isinstance(event["resource_version"], int)
+        # Another reason for the same verdict is no change of it.
+        for value in ("worse", "good"):
+            patch = json.dumps({"data": {"v": value}})
+            plane.run_kubectl("-n", namespace, "patch", "configmap", "it", "-p", patch)
+        event = next(events)
+        assert (event["event"], event["status"]) == ("judged", "pass")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+def test_a_line_says_which_version_brought_a_change(
+    cli: Cli, plane: Plane, namespace: str, spec: Path
+) -> None:
+    arguments = ("--kubeconfig", plane.kubeconfig, "--watch")
+    with cli.start("check", spec, "--entry", "says good", *arguments) as process:
+        assert process.stdout is not None
+        seen = iter(process.stdout)
+        assert any("came to: pass" in line for line in seen)
+        plane.run_kubectl("-n", namespace, "patch", "configmap", "it", "-p", '{"data":{"v":"bad"}}')
+        line = next(seen)
+        assert line.startswith("FAIL  says good: "), line
+        assert re.search(r"\(resourceVersion [0-9]+\)$", line), line
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 1
 
@@ -89,6 +112,7 @@ def test_a_control_plane_can_be_watched(cli: Cli, plane: Plane) -> None:
     assert set(grades) == {
         "version",
         "kinds",
+        "rights",
         "identity",
         "versions_ordered",
         "one_history",
@@ -116,6 +140,31 @@ def test_without_rights_much_stays_unknown_and_nothing_is_claimed(
     assert done.code == 1, done
     findings = {item["name"]: item for item in json.loads(done.stdout)["findings"]}
     assert findings["identity"]["grade"] == "limited"
+    assert findings["rights"]["grade"] == "limited"
+    assert "may list and watch none of" in findings["rights"]["detail"]
+    assert findings["versions_ordered"]["grade"] == "unknown"
+    assert findings["one_history"]["grade"] == "unknown"
     assert findings["exact_lists"]["grade"] == "unknown"
     assert findings["end_fence"]["grade"] == "limited"
     assert "only sampled" in findings["end_fence"]["detail"]
+
+
+def test_who_may_watch_some_kinds_is_told_which_not(
+    cli: Cli, plane: Plane, namespace: str, tmp_path: Path
+) -> None:
+    plane.run_kubectl("-n", namespace, "create", "serviceaccount", "some")
+    role, account = f"some-{namespace}", f"--serviceaccount={namespace}:some"
+    plane.run_kubectl(
+        "create", "clusterrole", role, "--verb=list,watch", "--resource=pods,namespaces"
+    )
+    plane.run_kubectl("create", "clusterrolebinding", role, f"--clusterrole={role}", account)
+    token = plane.run_kubectl("-n", namespace, "create", "token", "some").strip()
+    config = yaml.safe_load(plane.kubeconfig.read_text())
+    config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
+    file = tmp_path / "some"
+    file.write_text(yaml.safe_dump(config))
+    done = cli.run("doctor", "--kubeconfig", file)
+    assert done.code == 1, done
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("This user may list and watch 2 of "), last
+    assert "bindings" in last
