@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from devops_bench.evalharness.limits import warn_once
 from devops_bench.cli.errors import (
     printable,
     render_diagnostics,
@@ -89,6 +90,7 @@ def execute(request: CheckRequest) -> int:
         InvalidInputError: Something is wrong with the request.
         ClusterError: The cluster does not answer.
     """
+    warn_once()
     tasks = _load(request)
     if request.run is not None:
         return _finish(request, _by_recording(request.run, tasks))
@@ -102,7 +104,7 @@ def _by_objects(file: Path, tasks: list[Task]) -> list[Tried]:
         text = file.read_text(encoding="utf-8")
     except (OSError, ValueError) as exc:
         raise InvalidInputError(f"{file} cannot be read: {exc}") from exc
-    view = ManifestView(read_manifests(text, file), str(file))
+    view = ManifestView(read_manifests(text, file, unique=True), str(file))
     return [
         Tried(task.id, try_entry(entry, view, LOOK_TIMEOUT_SEC), _ONLY_A_SERVER, None)
         for task in tasks

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from devops_bench.evalharness.limits import warn_once
 from devops_bench import __version__
 from devops_bench.agents.base import Agent
 from devops_bench.agents.factory import make_agent
@@ -90,6 +91,7 @@ def execute(request: RunRequest) -> int:
         InvalidInputError: Something is wrong with the request, and nothing was touched.
         DevopsBenchError: The run could not be made, or its result could not be written.
     """
+    warn_once()
     run_id = new_run_id()
     stream = sys.stderr if request.as_json else sys.stdout
     say = _Say()

@@ -21,7 +21,7 @@ from typing import Final, NoReturn
 
 import yaml
 
-from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.core.json import DuplicateKeyError, JsonObject, JsonValue, unique_keys
 
 MAX_NODES: Final = 500_000
 """More values than this in one document, aliases expanded, are refused."""
@@ -39,6 +39,7 @@ _INTEGERS: Final = (
     (re.compile(r"([-+]?)(0|[1-9][0-9]*)"), 10),
 )
 _MAX_DIGITS: Final = 64
+_MOST_SHOWN: Final = 80
 _MAX_FLOAT32: Final = 3.4028234663852886e38
 
 
@@ -95,11 +96,12 @@ class _Loader(yaml.CSafeLoader):
     }
 
 
-def read_documents(text: str) -> list[Document]:
+def read_documents(text: str, *, unique: bool = False) -> list[Document]:
     """Read every document of ``text``.
 
     Args:
         text: YAML (several documents are separated by ``---``), or JSON objects one after another.
+        unique: Whether a key that stands twice in one mapping is refused, which Go does not.
 
     Returns:
         The documents in their order, empty ones included.
@@ -110,12 +112,14 @@ def read_documents(text: str) -> list[Document]:
     """
     if text.lstrip().startswith("{"):
         try:
-            return list(_json_documents(text))
+            return list(_json_documents(text, unique=unique))
         except (ValueError, RecursionError):
             # A flow mapping looks like JSON; if it is neither, YAML's message is as good.
             pass
     try:
-        return [_Converter().document(node) for node in yaml.compose_all(text, Loader=_Loader)]
+        return [
+            _Converter(unique).document(node) for node in yaml.compose_all(text, Loader=_Loader)
+        ]
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
@@ -124,8 +128,9 @@ def read_documents(text: str) -> list[Document]:
         raise DocumentError(f"this is not YAML: {exc}", 0, 0) from None
 
 
-def _json_documents(text: str) -> Iterator[Document]:
+def _json_documents(text: str, *, unique: bool) -> Iterator[Document]:
     decoder = json.JSONDecoder(
+        object_pairs_hook=unique_keys if unique else dict,
         parse_float=lambda number: _json_number(float(number)),
         parse_int=lambda number: _json_number(_int(number, 10)),
         parse_constant=_no_constant,
@@ -137,7 +142,10 @@ def _json_documents(text: str) -> Iterator[Document]:
             continue
         line = text.count("\n", 0, position) + 1
         column = position - text.rfind("\n", 0, position)
-        value, position = decoder.raw_decode(text, position)
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except DuplicateKeyError as exc:
+            raise DocumentError(f"the key {exc}", line, column) from None
         yield Document(value, line, column)
 
 
@@ -148,8 +156,9 @@ def _no_constant(word: str) -> NoReturn:
 class _Converter:
     """Turns the nodes of one document into JSON."""
 
-    def __init__(self) -> None:
+    def __init__(self, unique: bool = False) -> None:
         self._nodes = 0
+        self._unique = unique
 
     def document(self, node: yaml.Node) -> Document:
         mark = node.start_mark
@@ -174,11 +183,16 @@ class _Converter:
 
     def _mapping(self, node: yaml.MappingNode, depth: int) -> JsonObject:
         result: JsonObject = {}
+        written: set[str] = set()
         for key_node, value_node in node.value:
             if key_node.tag in (_PLAIN, f"{_TAG}merge") and key_node.value == "<<":
                 result.update(self._merged(value_node, depth))
             else:
-                result[_key(key_node)] = self._value(value_node, depth + 1)
+                key = _key(key_node)
+                if self._unique and key in written:
+                    _fail(key_node, f"the key {key[:_MOST_SHOWN]!r} is there twice")
+                written.add(key)
+                result[key] = self._value(value_node, depth + 1)
         return result
 
     def _merged(self, node: yaml.Node, depth: int) -> JsonObject:

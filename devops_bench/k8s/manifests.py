@@ -11,7 +11,9 @@ from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.go_yaml import Document, DocumentError, read_documents
 
 
-def read_manifests(text: str, file: Path | None = None) -> list[JsonObject]:
+def read_manifests(
+    text: str, file: Path | None = None, *, unique: bool = False
+) -> list[JsonObject]:
     """Read every object of a manifest.
 
     Several documents, JSON, and lists (``kind: List``, ``kind: ConfigMapList``, …, nested ones too)
@@ -20,6 +22,7 @@ def read_manifests(text: str, file: Path | None = None) -> list[JsonObject]:
     Args:
         text: The manifest.
         file: Where it comes from, for messages.
+        unique: Whether a key that stands twice is refused; kubectl takes the last one.
 
     Returns:
         The objects in their order, each with an ``apiVersion``, a ``kind`` and a name. kubectl also
@@ -30,7 +33,7 @@ def read_manifests(text: str, file: Path | None = None) -> list[JsonObject]:
             faults are diagnostics of the error.
     """
     try:
-        documents = read_documents(text)
+        documents = read_documents(text, unique=unique)
     except DocumentError as exc:
         found = Diagnostic(str(exc), file=file, line=exc.line, column=exc.column)
         raise InvalidInputError(f"a manifest cannot be read: {exc}", [found]) from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
+from devops_bench.core.faults import named
 from devops_bench.verify_protocol.judge import without_verdict
 from devops_bench.verify_protocol.model import Status, VerifyResult
 from devops_bench.verify_protocol.results import result_path, write_result
@@ -152,7 +153,7 @@ class _Work:
                 held=(lease.descriptor,),
             )
         except Exception as exc:  # noqa: BLE001 - a fault of ours must not lose the others
-            result = self._error(task, f"it was not observed: {exc!r}")
+            result = self._error(task, f"it was not observed: {named(exc)}")
         self._keep(result)
         self._reporter.finished(result, time.monotonic() - began)
 

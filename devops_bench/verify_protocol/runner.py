@@ -46,6 +46,7 @@ class RunOptions:
     Attributes:
         python: The interpreter.
         timeout_sec: Seconds after which a script is ended, > 0.
+        timeout_named: What a message calls them; empty for the seconds themselves.
         server_hostname: Where the applications are reached.
         sites: The table of applications.
         prefix: The first part of every container's name.
@@ -59,6 +60,7 @@ class RunOptions:
 
     python: str = sys.executable
     timeout_sec: float = DEFAULT_TIMEOUT_SEC
+    timeout_named: str = ""
     server_hostname: str = "localhost"
     sites: Sites = field(default_factory=lambda: MappingProxyType(dict[str, Site]()))
     prefix: str = "rollout"
@@ -174,7 +176,7 @@ def _problem(ended: ProcessResult, options: RunOptions) -> str:
     if ended.lost:
         return "the process that watched over it was killed: nobody saw how it ended"
     if ended.ended_by is EndedBy.DEADLINE:
-        return f"timeout after {options.timeout_sec:g}s"
+        return f"timeout after {options.timeout_named or f'{options.timeout_sec:g}s'}"
     if ended.ended_by is EndedBy.CANCEL:
         return "interrupted"
     if ended.unkillable:

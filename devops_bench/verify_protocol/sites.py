@@ -6,7 +6,6 @@ The table is the data file ``sites.json`` beside this module: by application, ``
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from devops_bench.core.errors import InvalidInputError
-from devops_bench.core.json import JsonValue
+from devops_bench.core.json import DuplicateKeyError, JsonValue, parse_written
 
 PREFIX_VARIABLE: Final = "SAAS_SLOT_PREFIX"
 """The variable of our environment that holds the first part of every container's name."""
@@ -149,26 +148,13 @@ def _read(file: Path) -> dict[str, Site]:
 
 def _json_map(file: Path) -> dict[str, JsonValue]:
     try:
-        data: JsonValue = json.loads(file.read_bytes(), object_pairs_hook=_without_duplicates)
+        data = parse_written(file.read_bytes())
     except OSError as exc:
         raise InvalidInputError(f"{file} cannot be read: {exc.strerror}") from exc
-    except _DuplicateError as exc:
-        raise InvalidInputError(f"{file}: {str(exc)!r} is there twice") from exc
-    except (ValueError, RecursionError) as exc:
+    except DuplicateKeyError as exc:
+        raise InvalidInputError(f"{file}: {exc}") from exc
+    except ValueError as exc:
         raise InvalidInputError(f"{file} is no JSON: {exc}") from exc
     if not isinstance(data, dict):
         raise InvalidInputError(f"{file} should be a JSON object, by the name of the site")
-    return data
-
-
-class _DuplicateError(ValueError):
-    """A key that is twice in one JSON object."""
-
-
-def _without_duplicates(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
-    data: dict[str, JsonValue] = {}
-    for name, value in pairs:
-        if name in data:
-            raise _DuplicateError(name)
-        data[name] = value
     return data

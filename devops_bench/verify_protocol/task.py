@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -13,7 +12,7 @@ from typing import Final
 
 from devops_bench.core.diagnostics import Diagnostic
 from devops_bench.core.errors import InvalidInputError
-from devops_bench.core.json import JsonValue
+from devops_bench.core.json import DuplicateKeyError, JsonValue, parse_written
 from devops_bench.verify_protocol.sites import is_site_name
 
 SCRIPT_NAME: Final = "verify.py"
@@ -132,12 +131,14 @@ def _is_selected(task_id: str, patterns: Sequence[str]) -> bool:
 
 def _read_meta(file: Path) -> dict[str, JsonValue]:
     try:
-        data: JsonValue = json.loads(file.read_bytes())
+        data = parse_written(file.read_bytes())
     except FileNotFoundError:
         return {}
     except OSError as exc:
         raise InvalidInputError(f"{file} cannot be read: {exc.strerror}") from exc
-    except (ValueError, RecursionError) as exc:
+    except DuplicateKeyError as exc:
+        raise InvalidInputError(f"{file}: {exc}") from exc
+    except ValueError as exc:
         raise InvalidInputError(f"{file} is no JSON: {exc}") from exc
     if not isinstance(data, dict):
         raise InvalidInputError(f"{file} should be a JSON object")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from devops_bench.core.clock import Clock
+from devops_bench.core.faults import named
 from devops_bench.verification.base import Probe, ProbeContext
 from devops_bench.verification.result import VerificationResult
 
@@ -76,7 +77,7 @@ def _ask(probe: Probe, context: ProbeContext, timeout_sec: float) -> Verificatio
     try:
         answer: object = probe.probe(context, timeout_sec)
     except Exception as exc:  # noqa: BLE001 - a plug-in may raise anything; it was no observation
-        return VerificationResult.errored(f"{probe.type}: {type(exc).__name__}: {exc}")
+        return VerificationResult.errored(f"{probe.type}: {named(exc)}")
     if not isinstance(answer, VerificationResult):
         return VerificationResult.errored(
             f"{probe.type} answered with {type(answer).__name__}, not with a VerificationResult"

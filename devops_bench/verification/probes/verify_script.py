@@ -60,7 +60,8 @@ class VerifyScript(Probe):
 
     def probe(self, context: ProbeContext, timeout_sec: float) -> VerificationResult:
         """Run the script once; what cannot be evaluated is an error."""
-        deadline = time.monotonic() + min(self.timeout_sec, timeout_sec - self.ending_sec)
+        allowed = min(self.timeout_sec, timeout_sec - self.ending_sec)
+        deadline = time.monotonic() + allowed
         prefix = os.environ.get(PREFIX_VARIABLE) or DEFAULT_PREFIX
         try:
             task = load_task(Path(self.task_dir))
@@ -74,6 +75,7 @@ class VerifyScript(Probe):
                     )
                 options = RunOptions(
                     timeout_sec=left,
+                    timeout_named=_named(self.timeout_sec, allowed),
                     server_hostname=self.server_hostname,
                     sites=load_sites(),
                     prefix=prefix,
@@ -85,6 +87,13 @@ class VerifyScript(Probe):
                 )
         except DevopsBenchError as exc:
             return VerificationResult.errored(str(exc))
+
+
+def _named(declared_sec: float, allowed_sec: float) -> str:
+    """Return what a timeout is called: as the spec has it, unless less was left of the budget."""
+    if allowed_sec >= declared_sec:
+        return f"{declared_sec:g}s"
+    return f"{allowed_sec:.1f}s, all that the budget left of its {declared_sec:g}s"
 
 
 def as_verification_result(result: VerifyResult) -> VerificationResult:

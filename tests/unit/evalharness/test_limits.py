@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from devops_bench.evalharness import limits
 from devops_bench.evalharness.limits import (
     setup_timeout_sec,
     verification_timeout_sec,
@@ -52,3 +53,14 @@ def test_an_empty_variable_is_an_unset_one(
     monkeypatch.setenv("VERIFICATION_TIMEOUT_SEC", "")
     assert verification_timeout_sec() == 120.0
     assert caplog.text == ""
+
+
+def test_a_program_that_is_one_run_warns_of_a_value_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(limits, "_told", limits._Told())
+    limits.warn_once()
+    for raw in ("ten", "ten", "twelve", "ten"):
+        monkeypatch.setenv("BENCH_SETUP_TIMEOUT_SEC", raw)
+        assert setup_timeout_sec() == 180.0
+    assert [record.args[1] for record in caplog.records] == ["ten", "twelve"]  # type: ignore[index]

@@ -109,6 +109,29 @@ def test_the_last_of_duplicate_keys_stays() -> None:
     assert value_of("{a: 1, a: 2}") == {"a": 2}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {v: a}\ndata: {v: b}\n",
+        '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "name": "b"}}',
+    ],
+)
+def test_a_key_that_stands_twice_can_be_refused(text: str) -> None:
+    assert len(read_manifests(text)) == 1
+    with pytest.raises(InvalidInputError, match=r"the key '(data|name)' is there twice") as caught:
+        read_manifests(text, unique=True)
+    assert caught.value.diagnostics[0].line in (1, 5)
+
+
+def test_what_a_merge_overwrites_does_not_stand_twice() -> None:
+    text = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+        "x: &x {k: a, l: a}\ndata: {<<: *x, k: b}\n"
+    )
+    (found,) = read_manifests(text, unique=True)
+    assert found["data"] == {"k": "b", "l": "a"}
+
+
 JSON_TREE = st.recursive(
     st.none()
     | st.booleans()

@@ -41,6 +41,10 @@ def test_without_a_script_there_is_none(tmp_path: Path) -> None:
     ("meta", "said"),
     [
         ("{", "is no JSON"),
+        ("[" * 100_000, "is no JSON"),
+        ('{"task_id": NaN}', "is no JSON: NaN"),
+        ('{"task_id": "a", "task_id": "b"}', "meta.json: 'task_id' is there twice"),
+        ('{"meta_data": {"sites": [], "sites": ["x"]}}', "'sites' is there twice"),
         ("[]", "should be a JSON object"),
         ('{"task_id": ["x"]}', "task_id should be a string"),
         ('{"meta_data": []}', "meta_data should be a map"),

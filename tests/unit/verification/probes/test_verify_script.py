@@ -71,6 +71,24 @@ def test_the_status(output: str, code: int, status: str) -> None:
     assert result.reason
 
 
+@pytest.mark.parametrize(
+    ("allowed", "said"),
+    [
+        (LONG_SEC, "timeout after 0.5s; "),
+        (5.2, "timeout after 0.2s, all that the budget left of its 0.5s; "),
+    ],
+)
+def test_a_timeout_is_told_as_the_spec_has_it(tmp_path: Path, allowed: float, said: str) -> None:
+    script = (
+        "import sys, threading\nprint('at work', file=sys.stderr)\nthreading.Event().wait(60)\n"
+    )
+    check = VerifyScript(task_dir=str(task(tmp_path, script)), timeout_sec=0.5)
+    result = check.probe(ProbeContext(kubeconfig=None, work_dir=tmp_path), allowed)
+    assert result.status == "error"
+    # A busy machine may not have come to the output.
+    assert f"{result.reason}; ".startswith(said)
+
+
 def test_of_many_checks_the_failed_ones_are_shown_and_the_rest_is_counted() -> None:
     output = b"[PASS] (1pt) a\n" * 700 + b"[FAIL] (1pt) the one\n"
     result = as_verification_result(judge("t", parse(output), Ending(1)))
