@@ -15,6 +15,7 @@ from typing import TextIO
 
 from devops_bench.core.diagnostics import Diagnostic, Level
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
+from devops_bench.core.faults import named
 
 DEBUG_VARIABLE = "DEVOPS_BENCH_DEBUG"
 """Set to ``1`` to see the traceback of an unexpected error at once."""
@@ -165,7 +166,7 @@ def report_error(error: BaseException) -> int:
     if isinstance(error, OSError) and error.strerror:  # a full disk is nobody's bug
         print_error(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
         return EXIT_UNEXPECTED
-    summary = f"{type(error).__name__}: {error}".rstrip(": ")
+    summary = named(error)
     print_error(f"unexpected, a fault of devops-bench: {summary}{_kept(error)}")
     return EXIT_UNEXPECTED
 

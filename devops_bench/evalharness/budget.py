@@ -15,6 +15,7 @@ from functools import partial
 from typing import TypeAlias
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
+from devops_bench.core.faults import named
 from devops_bench.evalharness.converge import Converge
 from devops_bench.evalharness.feeds import Feeds, Stream
 from devops_bench.evalharness.hold import _default_poll_interval
@@ -248,7 +249,7 @@ class PostRun:
         except _NotJudgedError as exc:
             why_not = str(exc)
         except Exception as exc:  # noqa: BLE001 - a check that raises was not observed: an error
-            why_not = f"the check raised {exc!r}"
+            why_not = f"the check raised {named(exc)}"
         self._feeds.release(name)
         with self._ending:
             if name not in self._ended:

@@ -21,6 +21,7 @@ from devops_bench.core.errors import (
     InvalidInputError,
     RunInterruptedError,
 )
+from devops_bench.core.faults import named
 from devops_bench.evalharness.access import ClusterAccess, KubeAccess
 from devops_bench.evalharness.accounts import Accounts, accounts
 from devops_bench.evalharness.budget import PostRun, require_windows
@@ -160,7 +161,7 @@ class DefaultEvalHarness:
             run.problem = str(exc)
         except Exception as exc:
             log.exception("task.failed", task=task.id)
-            run.problem = f"unexpected {type(exc).__name__}: {exc}"
+            run.problem = f"unexpected {named(exc)}"
         return run.finish()
 
     def _run_phases(self, run: TaskRun, agent: Agent) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from devops_bench.core.faults import named
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.evalharness.leaves import leaf_results
 from devops_bench.k8s.objects import KubeObject
@@ -98,7 +99,7 @@ class Rejudge:
         try:
             result = evaluate(self._check, judge_leaf)
         except Exception as exc:  # noqa: BLE001 - a judge that breaks has not judged, as in the run
-            result = VerificationResult.errored(f"the check broke: {type(exc).__name__}: {exc}")
+            result = VerificationResult.errored(f"the check broke: {named(exc)}")
         return result.model_copy(update={"elapsed_time": recorded.elapsed_time})
 
     def _judge_leaf(

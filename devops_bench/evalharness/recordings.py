@@ -95,6 +95,6 @@ def _result(folder: Path, task_id: str) -> TaskResult | None:
         return None
     try:
         tasks = read_result(run_dir).tasks
-    except (OSError, ValueError) as exc:
-        raise InvalidInputError(f"{run_dir / RESULT_NAME} cannot be read: {exc}") from exc
+    except OSError as exc:
+        raise InvalidInputError(f"{run_dir / RESULT_NAME} cannot be read: {exc.strerror}") from exc
     return next((task for task in tasks if task.id == task_id), None)

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import structlog
 
 from devops_bench.core.clock import Clock
+from devops_bench.core.faults import named
 from devops_bench.evalharness.book import ObservationBook, Readings
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
@@ -62,7 +63,10 @@ def look_once(runner: EntryRunner, entry: VerificationEntry, timeout_sec: float)
             return runner.look(entry, timeout_sec)
         return Look(runner.run_entry(entry, timeout_sec), None)
     except Exception as exc:  # noqa: BLE001 - whatever it was, nothing was observed
-        return Look(VerificationResult.errored(f"the check raised {exc!r}"), None)
+        return Look(
+            VerificationResult.errored(f"the check raised {named(exc)}"),
+            None,
+        )
 
 
 def next_slot(due: float, interval_sec: float, now: float) -> tuple[float, int]:

@@ -24,6 +24,7 @@ from devops_bench.agents.transcript import TRANSCRIPT_NAME, Transcript
 from devops_bench.clusters.base import Cluster
 from devops_bench.core.dirs import state_dir
 from devops_bench.core.errors import AgentError, RunInterruptedError
+from devops_bench.core.faults import named
 from devops_bench.core.secretforms import KnownSecrets
 from devops_bench.evalharness.credentials import secrets_of_environment, secrets_of_file
 from devops_bench.evalharness.taskrun import TaskRun
@@ -103,7 +104,7 @@ def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) ->
         except BaseException as exc:
             result = _stopped_by(exc, run.clock.monotonic() - began)
             if isinstance(exc, Exception) and not isinstance(exc, AgentError | RunInterruptedError):
-                raise AgentError(f"the agent {agent.name} broke down: {exc!r}") from exc
+                raise AgentError(f"the agent {agent.name} broke down: {named(exc)}") from exc
             raise
         finally:
             transcript.turn_ended(

@@ -11,6 +11,7 @@ import structlog
 
 from devops_bench.core.clock import Clock
 from devops_bench.core.errors import ClusterError
+from devops_bench.core.faults import named
 from devops_bench.k8s.view import View
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.results import FenceResult, Started
@@ -236,7 +237,7 @@ class _JudgingListener:
             result = judge(self._checks[subscription], view)
         except Exception as exc:
             log.warning("watch.judge_failed", entry=subscription, exc_info=True)
-            result = VerificationResult.errored(f"the check broke: {type(exc).__name__}: {exc}")
+            result = VerificationResult.errored(f"the check broke: {named(exc)}")
         self._on_state(subscription, result, state)
 
     def on_gap(self, subscription: str, gap: Gap) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from devops_bench.core.errors import InvalidInputError
+from devops_bench.core.faults import in_one_line
 from devops_bench.core.files import write_atomic
 from devops_bench.results.model import RunResult
 from devops_bench.results.summary import render_summary
@@ -69,6 +70,12 @@ def read_result(run_dir: Path) -> RunResult:
 
     Raises:
         OSError: There is none, or it could not be read.
-        ValueError: It is no result of a version that this program knows.
+        InvalidInputError: It is damaged, or no result of a version that this program knows.
     """
-    return RunResult.model_validate_json((run_dir / RESULT_NAME).read_bytes())
+    file = run_dir / RESULT_NAME
+    try:
+        return RunResult.model_validate_json(file.read_bytes())
+    except ValueError as exc:
+        raise InvalidInputError(
+            f"{file} is damaged, or of another version: {in_one_line(exc)}"
+        ) from exc

@@ -9,6 +9,7 @@ from typing import Final
 import structlog
 
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
+from devops_bench.core.faults import named
 from devops_bench.k8s.view import Reading, ResourceQuery, Snapshot, View, ViewSource
 from devops_bench.verification.base import Check, CheckNode, Probe, ProbeContext
 from devops_bench.verification.combinators import (
@@ -193,4 +194,4 @@ def time_to_end(last_took_sec: float, budget_sec: float) -> float:
 
 
 def _said(exc: Exception) -> str:
-    return f"{type(exc).__name__}: {exc}"[:500]
+    return named(exc)[:500]

@@ -12,6 +12,7 @@ import devops_bench.verification.checks.pod_healthy
 import devops_bench.verification.checks.resource_property
 import devops_bench.verification.checks.scaling_complete
 import devops_bench.verification.probes.verify_script  # noqa: F401 - each registers its types
+from devops_bench.core.faults import named
 from devops_bench.core.json import JsonObject
 from devops_bench.verification.base import Check, CheckNode, Probe, RuledModel
 from devops_bench.verification.checks.fields import no_boolean
@@ -292,7 +293,7 @@ def _read_entry(raw: object) -> tuple[VerificationEntry | None, list[Problem]]:
     except ValidationError as exc:
         return None, [*all_problems(exc, VerificationEntry, fields), *problems]
     except Exception as exc:  # noqa: BLE001 - whatever stands in a spec must not stop the loader
-        text = f"the entry could not be read: {type(exc).__name__}: {exc}"
+        text = f"the entry could not be read: {named(exc)}"
         return None, [*problems, Problem((), text[:500])]
     return (entry if node is not None else None), problems
 

@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from devops_bench.core.errors import InvalidInputError, UnknownNameError
+from devops_bench.core.faults import named
 from devops_bench.verification.base import VERIFIERS, BaseVerifier, CheckNode, RuledModel
 from devops_bench.verification.probes.adapter import VerifierProbe
 from devops_bench.verification.problems import (
@@ -94,7 +95,7 @@ def read_check(
             return _read_combinator(model, raw, loc, depth)
         return _build(model, raw, loc)
     except Exception as exc:  # noqa: BLE001 - a plug-in's validator may raise anything
-        text = f"the check could not be read: {type(exc).__name__}: {exc}"
+        text = f"the check could not be read: {named(exc)}"
         return None, [Problem(loc, text[:500])]
 
 

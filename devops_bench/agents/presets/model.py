@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from devops_bench.agents.base import AgentStatus
 from devops_bench.core.errors import InvalidInputError
+from devops_bench.core.faults import in_one_line
 
 Scalar = str | int | float | bool
 
@@ -149,6 +150,4 @@ def _parsed(text: str, where: str) -> Preset:
     except tomllib.TOMLDecodeError as exc:
         raise InvalidInputError(f"{where} is no TOML: {exc}") from exc
     except ValidationError as exc:
-        first = exc.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InvalidInputError(f"{where} is no preset: {place}: {first['msg']}") from exc
+        raise InvalidInputError(f"{where} is no preset: {in_one_line(exc)}") from exc

@@ -15,6 +15,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from devops_bench.core.errors import InvalidInputError
+from devops_bench.core.faults import in_one_line
 from devops_bench.core.files import write_atomic
 from devops_bench.results.qualification.judge import ControlRun
 from devops_bench.results.qualification.plan import ControlPlan
@@ -97,7 +98,9 @@ class QualificationFolder:
                 f"{self.path} is no folder of a qualification: {file.name}: {exc.strerror}"
             ) from exc
         except ValidationError as exc:
-            raise InvalidInputError(f"{file} is of another version, or damaged: {exc}") from exc
+            raise InvalidInputError(
+                f"{file} is of another version, or damaged: {in_one_line(exc)}"
+            ) from exc
         if request.schema_version != STORE_VERSION:
             raise InvalidInputError(
                 f"{file} is of version {request.schema_version}, this program continues "
@@ -136,7 +139,8 @@ class QualificationFolder:
                         continue
                     except (OSError, ValidationError) as exc:
                         raise InvalidInputError(
-                            f"{file} is damaged; remove it, and its run is made again: {exc}"
+                            f"{file} is damaged; remove it, and its run is made again: "
+                            f"{in_one_line(exc)}"
                         ) from exc
         return found
 

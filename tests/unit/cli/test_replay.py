@@ -58,6 +58,25 @@ def test_a_run_and_a_task_of_it(devops_bench: Run, run: Path) -> None:
         assert "the run wrote no result to compare with" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ("{", "Invalid JSON: EOF"),
+        ('{"run_id": 1}', "run_id: Input should be a valid string"),
+        ('{"run_id": "r", "tasks": [{"id": "web"}]}', "tasks[0].status: Field required"),
+    ],
+)
+def test_a_damaged_result_is_told_in_one_line(
+    devops_bench: Run, run: Path, result: str, said: str
+) -> None:
+    (run / "result.json").write_text(result)
+    done = devops_bench("replay", run)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert f"result.json is damaged, or of another version: {said}" in line
+    assert "pydantic" not in line
+
+
 def test_another_spec_judges_what_was_recorded(devops_bench: Run, run: Path, spec: Path) -> None:
     spec.write_text(spec.read_text().replace("value: 3", "value: 4"))
     done = devops_bench("replay", run, "--spec", spec, "--output", "json")

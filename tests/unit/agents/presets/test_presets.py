@@ -234,7 +234,7 @@ class TestOwnPreset:
             (
                 'title="x"\ndocumentation="x"\ncommand="x"\n[[rules]]\nemit="final"\n'
                 'when = { a = { matches = "(" } }\n',
-                "rules.0.when.a",
+                r"rules\[0\]\.when\.a",
             ),
         ],
     )
