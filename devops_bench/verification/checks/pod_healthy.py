@@ -12,6 +12,7 @@ from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.view import ResourceQuery, UnknownKind, Unreadable, View
 from devops_bench.verification.base import VERIFIERS, Check, Fields
 from devops_bench.verification.checks.fields import SelectorText, Text, unset_variable
+from devops_bench.verification.checks.wording import query_label
 from devops_bench.verification.result import VerificationResult
 
 
@@ -58,11 +59,12 @@ class PodHealthy(Check):
         if isinstance(reading, UnknownKind):
             return VerificationResult.failed(reading.reason, undecided=True)
         if not reading.objects:
-            return VerificationResult.failed(f"there is no {self._query}")
+            return VerificationResult.failed(f"there is no {query_label(self._query, ())}")
         present = [pod for pod in reading.objects if not pod.deleting]
         if not present:
             return VerificationResult.failed(
-                f"there is no {self._query} that is not terminating ({len(reading.objects)} are)"
+                f"there is no {query_label(self._query, ())} that is not terminating "
+                f"({len(reading.objects)} {'is' if len(reading.objects) == 1 else 'are'})"
             )
         counted = [pod for pod in present if _status(pod).get("phase") != "Succeeded"]
         unready = [pod for pod in counted if not _is_ready(pod)]

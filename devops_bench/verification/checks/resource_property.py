@@ -13,7 +13,7 @@ from devops_bench.k8s.view import ResourceQuery, UnknownKind, Unreadable, View
 from devops_bench.verification.base import VERIFIERS, Check, Fields
 from devops_bench.verification.checks.fields import PathText, SelectorText, Text, unset_variable
 from devops_bench.verification.checks.property import Property
-from devops_bench.verification.checks.wording import query_label
+from devops_bench.verification.checks.wording import matched_label, query_label
 from devops_bench.verification.paths import parse_path
 from devops_bench.verification.placeholders import parse_with_placeholders
 from devops_bench.verification.problems import Problem, ProblemKind
@@ -126,17 +126,17 @@ class ResourceProperty(Check):
         if self._property is None:
             return self._judge_presence(reading.objects)
         if not reading.objects:
-            return VerificationResult.failed(f"there is no {self._query}")
+            return VerificationResult.failed(f"there is no {query_label(self._query, ())}")
         return self._property.judge(reading.objects, self._query)
 
     def _judge_presence(self, objects: Sequence[KubeObject]) -> VerificationResult:
         names = ", ".join(obj.name for obj in objects[:5]) + (", …" if len(objects) > 5 else "")
         if not objects:
-            reason = f"there is no {self._query}"
-        elif self.resource_name is not None:
-            reason = f"there is {query_label(self._query, objects)}"
+            reason = f"there is no {query_label(self._query, ())}"
+        elif len(objects) == 1:
+            reason = f"there is {matched_label(objects, self._query)}"
         else:
-            reason = f"there are {len(objects)} of {query_label(self._query, objects)}: {names}"
+            reason = f"there are {matched_label(objects, self._query)}: {names}"
         success = bool(objects) == (self.op == "exists")
         return VerificationResult(
             success=success, status="pass" if success else "fail", reason=reason

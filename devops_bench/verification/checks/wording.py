@@ -9,6 +9,7 @@ from typing import Final
 
 from devops_bench.core.json import JsonValue
 from devops_bench.k8s.objects import KubeObject
+from devops_bench.k8s.offline import built_in
 from devops_bench.k8s.secrets import may_mean_secrets
 from devops_bench.k8s.view import ResourceQuery
 from devops_bench.verification.path_words import without_literals
@@ -57,6 +58,19 @@ def matched_label(objects: Sequence[KubeObject], query: ResourceQuery) -> str:
 
 
 def query_label(query: ResourceQuery, objects: Sequence[KubeObject]) -> str:
-    """Return what was asked; without a namespace where what was found has none."""
+    """Return what was asked, by the kind's own name where that is known.
+
+    Without a namespace where what was found has none.
+    """
     cluster_scoped = bool(objects) and not any(obj.namespace for obj in objects)
-    return str(replace(query, namespace=None) if cluster_scoped else query)
+    namespace = None if cluster_scoped else query.namespace
+    return str(replace(query, kind=_kind_name(query, objects), namespace=namespace))
+
+
+def _kind_name(query: ResourceQuery, objects: Sequence[KubeObject]) -> str:
+    """Return ``ConfigMap`` for ``cm``; another word of the author as it is, for no objects."""
+    found = {kind for obj in objects if isinstance(kind := obj.data.get("kind"), str) and kind}
+    if len(found) == 1:
+        return found.pop()
+    known = built_in(query.kind)
+    return query.kind if known is None else known.kind
