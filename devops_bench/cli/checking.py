@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from devops_bench.evalharness.limits import warn_once
 from devops_bench.cli.errors import (
     printable,
     render_diagnostics,
@@ -19,6 +18,7 @@ from devops_bench.cli.errors import (
 )
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject
+from devops_bench.evalharness.limits import warn_once
 from devops_bench.evalharness.recorded import LastRecorded, Rejudge
 from devops_bench.evalharness.recordings import Recording, find_recordings
 from devops_bench.evalharness.trial import EntryTrial, LeafTrial, explained, try_entry

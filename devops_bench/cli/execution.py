@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devops_bench.evalharness.limits import warn_once
 from devops_bench import __version__
 from devops_bench.agents.base import Agent
 from devops_bench.agents.factory import make_agent
@@ -35,7 +34,7 @@ from devops_bench.cli.words import shown_words
 from devops_bench.clusters.base import ClusterProvider
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
 from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions
-from devops_bench.evalharness.limits import verification_total_budget_sec
+from devops_bench.evalharness.limits import verification_total_budget_sec, warn_once
 from devops_bench.results.model import EXIT_INTERRUPTED, RunResult
 from devops_bench.results.summary import render_summary
 from devops_bench.results.writer import ResultWriter

@@ -11,6 +11,9 @@ from devops_bench.verification.result import VerificationStatus
 ABSORBED_INTERVALS: Final = 2
 """Errors of a sampled entry are absorbed while they leave less than so many intervals unseen."""
 
+TRAILING_ERRORS: Final = 2
+"""So many errors in a row up to the end of a window mean that its end was not observed."""
+
 UNSEEN_INTERVALS: Final = 4
 """Longer than so many intervals without a look is a gap, whatever kept the sampler from looking."""
 
@@ -96,6 +99,7 @@ class SampleTrail:
         self._last_good: float | None = None
         self._blind = 0.0
         self._errored_at: float | None = None
+        self._errors = 0
         self._error = ""
         self._gaps: list[CoverageGap] = []
 
@@ -107,16 +111,21 @@ class SampleTrail:
             if self._errored_at is None:
                 self._errored_at = began_sec
             self._error = reason
+            self._errors += 1
             return
         self._gaps += self._too_long(began_sec) or self._pause(ended_sec)
-        self._errored_at = None
+        self._errored_at, self._errors = None, 0
         if self._last_good is not None:
             self._blind = max(self._blind, ended_sec - self._last_good)
         self._last_good = began_sec
 
     def gaps(self, end_sec: float) -> tuple[CoverageGap, ...]:
-        """Return the stretches that are too long to be absorbed: of errors, and without a look."""
-        return (*self._gaps, *(self._too_long(end_sec) or self._pause(end_sec)))
+        """Return the stretches that are too long to be absorbed: of errors, and without a look.
+
+        At the end errors in a row are one, however short: nobody saw how the window ended.
+        """
+        last = self._too_long(end_sec) or self._unseen_end() or self._pause(end_sec)
+        return (*self._gaps, *last)
 
     def largest_blind_spot(self, end_sec: float) -> float | None:
         """Return the longest time between two looks, or from the last one to the end."""
@@ -130,6 +139,13 @@ class SampleTrail:
             return []
         how = f"longer than {ABSORBED_INTERVALS} intervals of {self._interval:g} s"
         return [CoverageGap("samples", self._error, since, now, how=how)]
+
+    def _unseen_end(self) -> list[CoverageGap]:
+        since = self._errored_at
+        if since is None or self._errors < TRAILING_ERRORS:
+            return []
+        how = f"the last {self._errors} looks errored"
+        return [CoverageGap("samples", self._error, since, None, how=how)]
 
     def _pause(self, now: float) -> list[CoverageGap]:
         """Return the gap since the last look, if nobody looked for too long."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from devops_bench.evalharness.coverage import Coverage
+from devops_bench.evalharness.coverage import TRAILING_ERRORS, Coverage
 from devops_bench.verification.result import VerificationResult, VerificationStatus
 
-HOLD_TRAILING_ERROR_SAMPLES: Final[int] = 2
+HOLD_TRAILING_ERROR_SAMPLES: Final[int] = TRAILING_ERRORS
 """So many errors in a row at the end of a window mean that its end was not observed."""
 
 

@@ -21,6 +21,13 @@ HOLD_SAMPLE_TIMEOUT_SEC = 10.0
 """What one sample of a hold entry may take before it is an error."""
 
 
+LAST_LOOK_SEC = 5.0
+"""So long the last look of a window is taken again where it could not be judged."""
+
+_AGAIN_SEC = 0.25
+_LEAST_LOOKS = 2
+
+
 class EntryRunner(Protocol):
     """Judges entries; ``VerifierAgent`` is one. Called by several threads at once."""
 
@@ -87,8 +94,10 @@ class Sampler:
     """A daemon thread that samples one entry until it is told that the window ends.
 
     A sample never overlaps the next. After the end it takes one last sample, which begins after
-    that; only then does it call the entry finished. A check that never returns keeps this thread
-    and no other, and leaves the entry unfinished.
+    that; only then does it call the entry finished. One that could not be judged is taken again, at
+    least once and for :data:`LAST_LOOK_SEC`: without it nobody saw the end, which two errors in a
+    row then say. A check that never returns keeps this thread and no other, and leaves the entry
+    unfinished.
 
     Args:
         entry: What is sampled.
@@ -115,6 +124,8 @@ class Sampler:
         self._book = book
         self._ending = ending
         self._clock = clock
+        self._never = threading.Event()
+        self._judged = False
         self._thread = threading.Thread(
             target=self._run, name=f"safeguard-sampler-{entry.name}", daemon=True
         )
@@ -142,13 +153,26 @@ class Sampler:
             if missed:
                 self._book.count_missed(self._entry.name, missed)
             self._clock.wait(self._ending, due - self._clock.monotonic())
-        self._sample()
+        self._look_last()
         self._book.finish(self._entry.name)
 
-    def _sample(self) -> None:
+    def _look_last(self) -> None:
+        """Look at what is there at the end; two looks at least before that counts as unseen."""
+        until = self._clock.monotonic() + LAST_LOOK_SEC
+        looks = 1
+        while self._sample().status == "error":
+            over = looks >= _LEAST_LOOKS and self._clock.monotonic() >= until
+            if over or not self._judged:
+                return  # what could never be judged is an error whatever comes
+            self._clock.wait(self._never, _AGAIN_SEC)
+            looks += 1
+
+    def _sample(self) -> VerificationResult:
         began_at = self._clock.monotonic()
         look = look_once(self._runner, self._entry, HOLD_SAMPLE_TIMEOUT_SEC)
         self._book.fold(self._entry.name, look.result, began_at, look.readings)
+        self._judged = self._judged or look.result.status != "error"
+        return look.result
 
 
 class SamplerGroup:

@@ -30,7 +30,8 @@ histories = st.lists(st.tuples(st.sampled_from(STATUSES), st.floats(0.25, 3.75))
 def long_stretches(history: list[tuple[VerificationStatus, float]], end: float) -> int:
     """Count what is too long, on the whole history at once.
 
-    That is a run of errors of two intervals or longer, or more than four intervals without a look.
+    That is a run of errors of two intervals or longer, or of two errors at the end, or more than
+    four intervals without a look.
     """
     times, now = [], 0.0
     for _, later in history:
@@ -44,7 +45,8 @@ def long_stretches(history: list[tuple[VerificationStatus, float]], end: float) 
         if stop > place:
             until = times[stop] if stop < len(history) else end
             unlooked = place > 0 and until - times[place - 1] > 4 * INTERVAL
-            count += until - times[place] >= 2 * INTERVAL or unlooked
+            unseen_end = stop == len(history) and stop - place >= 2
+            count += until - times[place] >= 2 * INTERVAL or unseen_end or unlooked
         place = stop + 1
     return count
 
@@ -55,6 +57,15 @@ def test_errors_are_absorbed_below_two_intervals(
 ) -> None:
     trail, now = trail_of(history)
     assert len(trail.gaps(now + rest)) == long_stretches(history, now + rest)
+
+
+def test_an_end_that_nobody_saw_is_a_gap_that_says_so() -> None:
+    trail = SampleTrail(INTERVAL)
+    for status, at in (("pass", 0.0), ("error", 0.5), ("error", 0.75)):
+        trail.note(status, "refused", at, at)  # type: ignore[arg-type]
+    (gap,) = trail.gaps(0.75)
+    assert (gap.cause, gap.from_sec, gap.to_sec, gap.closed) == ("refused", 0.5, None, False)
+    assert gap.how == "the last 2 looks errored"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import PrivateAttr
 
+from devops_bench.evalharness import sampler as sampler_module
 from devops_bench.evalharness.hold import (
     HoldObservation,
     SafeguardMonitor,
@@ -123,6 +124,26 @@ def test_a_hung_check_delays_no_other_and_is_an_error(hang: Hang) -> None:
     assert verdict(monitor, "floor") == "pass"
     assert verdict(monitor, "hung") == "error"
     assert monitor.get_observations()["hung"].sample_count == 0
+
+
+@pytest.mark.parametrize(("errors", "expected"), [(1, "pass"), (3, "pass"), (None, "error")])
+def test_a_last_look_that_errors_is_taken_again(
+    monkeypatch: pytest.MonkeyPatch, errors: int | None, expected: str
+) -> None:
+    """The end of the turn was seen when a look that began after it was judged, and only then."""
+    monkeypatch.setattr(sampler_module, "LAST_LOOK_SEC", 0.0 if errors is None else WAIT_SEC)
+    monkeypatch.setattr(sampler_module, "_AGAIN_SEC", 0.001)
+    last = [ERROR] * (2 if errors is None else errors)
+    runner = FakeRunner({"floor": Script(PASS, *last, ERROR if errors is None else PASS)})
+    monitor = SafeguardMonitor([watched("floor", 3600.0)], verifier=runner)
+    monitor.start()
+    assert monitor.await_baseline(WAIT_SEC) == []
+    monitor.stop()
+    obs = monitor.get_observations()["floor"]
+    assert hold_verdict(obs)[1] == expected
+    assert obs.error_count == len(last)
+    assert obs.coverage is not None
+    assert [gap.to_sec for gap in obs.coverage.gaps] == ([] if expected == "pass" else [None])
 
 
 def test_a_check_that_hangs_after_it_passed_is_no_pass(hang: Hang) -> None:
