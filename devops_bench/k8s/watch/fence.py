@@ -161,7 +161,8 @@ class Fence:
                 exact = read_exact(connection, key.path, rv)
                 judge.listed(key, exact, clock.monotonic())
             judge.listed(key, listing, clock.monotonic())
-            return self._confirmed(f"{listing.rv - held.rv} revisions were read by exact LISTs")
+            how = "1 revision was" if behind == 1 else f"{behind} revisions were"
+            return self._confirmed(f"{how} read by exact LISTs")
         return self._watch(connection, held.rv)
 
     def _watch(self, connection: Connection, rv: int) -> str | None:
