@@ -394,22 +394,3 @@ def test_what_is_there_is_told_without_a_namespace_that_it_has_not() -> None:
     assert _judge(several, _issuer("a")).reason == "there is ClusterIssuer a"
     two = _judge(several, _issuer("a"), _issuer("b"))
     assert two.reason == "there are 2 objects of ClusterIssuer: a, b"
-
-
-@pytest.mark.parametrize("word", ["cm", "configmaps", "configmap", "ConfigMap"])
-def test_a_kind_is_told_by_its_name_whatever_word_the_spec_has_for_it(word: str) -> None:
-    check = _check(kind=word, selector="a=b", op="absent")
-    objects = [
-        KubeObject(
-            {
-                "kind": "ConfigMap",
-                "metadata": {"name": name, "namespace": "shop", "labels": {"a": "b"}},
-            }
-        )
-        for name in ("x", "y")
-    ]
-    assert _judge(check).reason == "there is no ConfigMap with labels a=b in namespace shop"
-    assert _judge(check, objects[0]).reason == "there is ConfigMap x in namespace shop"
-    assert _judge(check, *objects).reason == (
-        "there are 2 objects of ConfigMap with labels a=b in namespace shop: x, y"
-    )
