@@ -8,26 +8,35 @@ from typing import Final
 
 from devops_bench.agents.targets import SCALABLE, WORKLOADS, Target, pointer
 from devops_bench.core.json import JsonObject, JsonValue
-from devops_bench.tasks.model import EXIT_DOES_NOT_APPLY
+from devops_bench.tasks.model import EXIT_DOES_NOT_APPLY, EXIT_NOT_ALLOWED
 
 _KEPT: Final = "devops-bench.mutant/kept"
 _KEPT_AT: Final = pointer("metadata", "annotations", _KEPT)
 _EVERYTHING: Final[JsonObject] = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
 _WAIT: Final = "--timeout=60s"
+# The authorizer's words and those of its check for escalation: a quota or an admission plug-in
+# says "forbidden", too, and is no question of rights.
+_REFUSED: Final = "'forbidden: [Uu]ser .*(cannot|is attempting to grant)'"
+_NOTHING_DONE: Final = "'\\(no change\\)|^No resources found| not labeled$'"
 
 
 def delete(target: Target) -> str | None:
     """Delete the object."""
-    if target.kind == "Namespace":
-        return None
-    return target.kubectl(f"delete {target.argument} {_WAIT}")
+    return None if target.kind == "Namespace" else _deleted(target)
 
 
 def delete_namespace(target: Target) -> str | None:
-    """Delete the namespace and wait until it is gone, for a while: a finalizer may keep it."""
-    if target.kind != "Namespace":
-        return None
-    return target.kubectl(f"delete {target.argument} --timeout=30s || true")
+    """Delete the namespace."""
+    return _deleted(target) if target.kind == "Namespace" else None
+
+
+def _deleted(target: Target) -> str:
+    """Return what deletes the object and waits until it is gone, for a while.
+
+    Only the wait may fail (a finalizer may keep the object): a deletion that is refused is no harm.
+    """
+    wait = target.kubectl(f"wait {target.argument} --for=delete --timeout=30s")
+    return f"{target.kubectl(f'delete {target.argument} --wait=false')}\n{wait} || true"
 
 
 def scale_to_zero_and_back(target: Target) -> str | None:
@@ -224,6 +233,37 @@ case $info in *system:masters*)
 esac
 who=$(kubectl auth whoami --output=jsonpath={{.status.userInfo.username}})
 who=${{who##*:}}
-kubectl get clusterrolebindings --output=jsonpath={listing} |
-  awk -F '\\t' -v who="$who" 'index(" " $2, " " who " ") {{ print $1 }}' |
-  xargs -r kubectl delete clusterrolebinding"""
+bound=$(kubectl get clusterrolebindings --output=jsonpath={listing} |
+  awk -F '\\t' -v who="$who" 'index(" " $2, " " who " ") {{ print $1 }}')
+if [ -z "$bound" ]; then
+  echo 'no cluster role is bound to this identity, so none can be taken away' >&2
+  exit {EXIT_DOES_NOT_APPLY}
+fi
+printf '%s\\n' "$bound" | xargs kubectl delete clusterrolebinding"""
+
+
+def reported(script: str) -> str:
+    """Return the script with an exit code that says whether its harm was done.
+
+    It is the script's own, but for two: :data:`EXIT_NOT_ALLOWED` when RBAC refused something of it,
+    and :data:`EXIT_DOES_NOT_APPLY` when kubectl found nothing to do, which it counts as done. It
+    runs in a subshell that ``set -e`` holds for, with what it prints kept and then shown.
+    """
+    return f"""\
+set +e
+(
+set -euo pipefail
+{script}
+) >harm.out 2>harm.err
+code=$?
+set -e
+cat harm.out
+cat harm.err >&2
+if [ "$code" -ne 0 ] && grep -qE {_REFUSED} harm.err; then
+  exit {EXIT_NOT_ALLOWED}
+fi
+if [ "$code" -eq 0 ] && grep -qhE {_NOTHING_DONE} harm.out harm.err; then
+  exit {EXIT_DOES_NOT_APPLY}
+fi
+exit "$code"
+"""

@@ -138,4 +138,4 @@ def _mutant(
     names.add(name)
     before = 'bash "$ORACLE"\n' if works and harm.works_first else ""
     title = harm.title if harm.once else f"{harm.title}: {target.label}"
-    return BuiltinMutant(name, title, ControlScript(run=f"{before}{script}\n"))
+    return BuiltinMutant(name, title, ControlScript(run=f"{before}{harms.reported(script)}"))

@@ -17,7 +17,9 @@ DEFAULT_TOTAL_BUDGET_SEC: Final = 600.0
 """Seconds of everything after the turn when the task does not say any."""
 
 EXIT_DOES_NOT_APPLY: Final = 97
-"""What a control's script exits with that finds nothing it could do on this cluster."""
+"""What a generic mutant exits with that finds nothing it could do on this cluster."""
+EXIT_NOT_ALLOWED: Final = 96
+"""What a generic mutant exits with whose harm the API server refused for want of rights."""
 
 
 @dataclass(frozen=True, slots=True)

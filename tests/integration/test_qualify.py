@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.core.json import JsonObject
+from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.results.qualification.report import QualificationReport
 from tests.integration.conftest import PROVIDER
 from tests.integration.harness import (
@@ -45,13 +45,20 @@ HARM: JsonObject = {
 }
 
 
-def a_spec(folder: Path, *, mutants: Sequence[JsonObject] = (HARM,), oracle: str = "=3") -> Path:
+def a_spec(
+    folder: Path,
+    *,
+    mutants: Sequence[JsonObject] = (HARM,),
+    oracle: str = "=3",
+    **rest: JsonValue,
+) -> Path:
     return write_task(
         folder / "web",
         objects=[namespace_object("shop"), deployment("web", "shop")],
         entries=[GOAL, FLOOR],
         verification_budget_sec=3,
         controls={"oracle": {"run": f"{SCALE}{oracle}"}, "mutants": list(mutants)},
+        **rest,
     )
 
 
@@ -154,3 +161,40 @@ def test_generic_mutants_do_their_harm(cli: Cli, tmp_path: Path) -> None:
         "builtin-later-deployment-web": "missed",
     }
     assert any("loosen the policy" in text for text in task.not_applicable)
+
+
+def test_what_the_access_forbids_is_neither_caught_nor_missed(cli: Cli, tmp_path: Path) -> None:
+    # The goal is not reached, and not because of any harm: what should do some is not there.
+    dies: JsonObject = {
+        "name": "never-did-anything",
+        "run": f'kubectl nosuchcommand; {SCALE}=0; bash "$ORACLE"',
+        "caught_by": ["three replicas"],
+    }
+    spec = a_spec(tmp_path, mutants=[HARM, dies], access={"preset": "edit"})
+
+    done = cli.run(
+        "qualify", "--spec", spec, "--results-dir", cli.results, "--jobs", "3", "--mutants=builtin"
+    )
+
+    assert done.code == 3, str(done)
+    (task,) = the_report(cli).tasks
+    controls = {one.plan.name: one for one in task.controls}
+    assert controls["never-did-anything"].judgement == "not_evaluable"
+    assert controls["never-did-anything"].exit_codes == [1]
+    assert "never-did-anything: its script exited with code 1" in done.stdout
+    came_to = {name: one.builtin for name, one in controls.items() if one.builtin}
+    assert came_to == {
+        "builtin-delete-deployment-web": "caught",
+        "builtin-scale-deployment-web": "caught",
+        "builtin-recreate-deployment-web": "caught",
+        "builtin-restart-deployment-web": "missed",
+        "builtin-flip-deployment-web": "missed",
+        "builtin-end-namespace-namespace-shop": "not_allowed",
+        "builtin-pretend-deployment-web": "not_allowed",
+        "builtin-relabel-deployment-web": "missed",
+        "builtin-blind-namespace-shop": "not_allowed",
+        "builtin-later-deployment-web": "not_allowed",
+    }
+    goal, floor = task.entries
+    assert goal.killed == ["noop", "builtin-delete-deployment-web"]
+    assert "from-zero" in floor.killed

@@ -10,7 +10,7 @@ from devops_bench.results.model import TaskResult
 from devops_bench.results.qualification.plan import ControlPlan
 from devops_bench.scoring.outcome import TaskStatus
 from devops_bench.scoring.rollup import Verdict
-from devops_bench.tasks.model import EXIT_DOES_NOT_APPLY
+from devops_bench.tasks.model import EXIT_DOES_NOT_APPLY, EXIT_NOT_ALLOWED
 
 Judgement: TypeAlias = Literal["as_expected", "unexpected", "not_evaluable"]
 """Whether a control did as it should; the last when that could not be observed."""
@@ -70,6 +70,22 @@ class ControlRun(_Record):
         """What two runs of one control must share: the status, and which entries failed."""
         return self.status, tuple(sorted(self.named("fail")))
 
+    @property
+    def script_fault(self) -> str:
+        """Why what the control was to do was perhaps not done, a clause; empty when it was done.
+
+        Only the script itself knows that, and says it by exit code 0.
+        """
+        code = self.agent_exit_code
+        if self.agent_status == "timed_out":
+            return "its script was ended when its turn was over"
+        if code is not None and code < 0:
+            return f"its script was ended by signal {-code}"
+        if code not in (None, 0):
+            return f"its script exited with code {code}"
+        ended = self.agent_status in ("", "completed")
+        return "" if ended else f"the turn of its script ended as {self.agent_status}"
+
 
 def record_of(
     plan: ControlPlan, attempt: int, result: TaskResult, *, elapsed_sec: float, folder: str
@@ -105,6 +121,9 @@ def record_of(
 def judge(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
     """Return whether the control did as it should, and why it did not.
 
+    A control whose script did not end well says nothing about the spec, whatever failed: it may
+    have failed because nothing was done. An author who means it to go on writes ``|| true``.
+
     Args:
         plan: What was expected.
         run: What came of it.
@@ -117,6 +136,15 @@ def judge(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
         return "as_expected", ""
     if run.status == "interrupted":
         return "not_evaluable", run.reason or "it was interrupted"
+    judged = _judge_by_kind(plan, run)
+    if run.script_fault:
+        also = f" (as it is: {judged[1]})" if judged[1] else ""
+        return "not_evaluable", f"{run.script_fault}: what it is for was perhaps not done{also}"
+    return judged
+
+
+def _judge_by_kind(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
+    judged: tuple[Judgement, str]
     if plan.kind == "mutant":
         judged = _judge_mutant(plan, run)
     elif run.status == "error":
@@ -133,7 +161,7 @@ def judge(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
 def _judge_oracle(run: ControlRun) -> tuple[Judgement, str]:
     if run.status == "passed":
         return "as_expected", ""
-    return "unexpected", f"the right solution fails: {_listed(run.named('fail'))}{_exit(run)}"
+    return "unexpected", f"the right solution fails: {_listed(run.named('fail'))}"
 
 
 def _judge_noop(run: ControlRun) -> tuple[Judgement, str]:
@@ -153,7 +181,7 @@ def _judge_partial(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
         return "as_expected", ""
     failed = run.named("fail")
     said = f"its outcome is {run.outcome:.3g}, not {least:g} to {most:g}"
-    return "unexpected", f"{said}{_exit(run)}" + (f"; failed: {_listed(failed)}" if failed else "")
+    return "unexpected", said + (f"; failed: {_listed(failed)}" if failed else "")
 
 
 def _judge_mutant(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
@@ -163,7 +191,7 @@ def _judge_mutant(plan: ControlPlan, run: ControlRun) -> tuple[Judgement, str]:
     if passed:
         others = run.named("fail")
         also = f" (failed instead: {_listed(others)})" if others else ""
-        return "unexpected", f"not caught by {_listed(passed)}{also}{_exit(run)}"
+        return "unexpected", f"not caught by {_listed(passed)}{also}"
     if unseen:
         why = run.reason or "they could not be evaluated"
         return "not_evaluable", f"whether {_listed(unseen)} would catch it is not known: {why}"
@@ -174,23 +202,22 @@ def _listed(names: list[str]) -> str:
     return ", ".join(repr(name) for name in names) or "nothing"
 
 
-def _exit(run: ControlRun) -> str:
-    """Return a hint when the control's script may not have done what it is for."""
-    code = run.agent_exit_code
-    return "" if code in (None, 0) else f"; its script exited with code {code}"
-
-
-BuiltinResult: TypeAlias = Literal["caught", "missed", "error", "not_done", "does_not_apply"]
+BuiltinResult: TypeAlias = Literal[
+    "caught", "missed", "error", "not_done", "not_allowed", "does_not_apply"
+]
 """What a generic mutant came to: an entry failed; the task passed; nothing could be said; its
-script failed, so that the harm was perhaps not done; there is nothing that it could do."""
+script failed, so that the harm was perhaps not done; the API server refused it for want of rights;
+there is nothing that it could do."""
 
 
 def judge_builtin(run: ControlRun) -> BuiltinResult:
-    """Return what the spec made of a generic mutant."""
+    """Return what the spec made of a generic mutant; harm that was not done is not judged."""
     if run.agent_exit_code == EXIT_DOES_NOT_APPLY:
         return "does_not_apply"
+    if run.agent_exit_code == EXIT_NOT_ALLOWED:
+        return "not_allowed"
+    if run.script_fault:
+        return "not_done"
     if run.named("fail"):
         return "caught"
-    if run.status in ("error", "interrupted"):
-        return "error"
-    return "not_done" if run.agent_exit_code not in (None, 0) else "missed"
+    return "error" if run.status in ("error", "interrupted") else "missed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -84,7 +85,8 @@ class Rates(_Record):
     """What the repeats say.
 
     Attributes:
-        false_pass: Of the runs that must not pass and could be evaluated, those that passed.
+        false_pass: Of the runs that must not pass and could be evaluated, those that passed. A run
+            whose script did not end well cannot.
         false_fail: Of the oracle's runs that could be evaluated, those that failed.
         flake: Of all runs, those that came to something else than most of their control's did.
         not_evaluable: Of all runs, those that could not be evaluated.
@@ -108,6 +110,9 @@ class ControlReport(_Record):
         outcome_min: The least outcome of its runs; null without any.
         outcome_max: The greatest.
         failed_entries: How many runs each entry failed in.
+        kills: The same without runs whose script did not end well: what failed there may have
+            failed because nothing was done.
+        exit_codes: The exit codes of its script other than 0, each once; negative for signals.
         builtin: What a generic mutant came to, the worst of its runs'; null for others.
     """
 
@@ -119,6 +124,8 @@ class ControlReport(_Record):
     outcome_min: float | None = None
     outcome_max: float | None = None
     failed_entries: dict[str, int] = Field(default_factory=dict)
+    kills: dict[str, int] = Field(default_factory=dict)
+    exit_codes: list[int] = Field(default_factory=list)
     builtin: BuiltinResult | None = None
 
 
@@ -127,8 +134,9 @@ class EntryReport(_Record):
 
     Attributes:
         entry: Which.
-        killed: The controls in which it failed at least once; the oracle is none of them.
-        dead_weight: Whether no control ever did, and all of them have run.
+        killed: The controls that made it fail at least once; the oracle is none of them, and no
+            run counts whose script did not end well.
+        dead_weight: Whether it failed in no run of any control, and all of them have run.
     """
 
     entry: EntryInfo
@@ -244,39 +252,41 @@ def _control_report(plan: ControlPlan, runs: Sequence[ControlRun]) -> ControlRep
     found = {judgement for judgement, _ in judged}
     order: tuple[Judgement, ...] = ("not_evaluable", "unexpected", "as_expected")
     outcomes = [run.outcome for run in runs if run.outcome is not None]
-    statuses: dict[str, int] = {}
-    failed: dict[str, int] = {}
-    for run in runs:
-        statuses[run.status] = statuses.get(run.status, 0) + 1
-        for name in run.named("fail"):
-            failed[name] = failed.get(name, 0) + 1
+    codes = {run.agent_exit_code for run in runs} - {None, 0}
     return ControlReport(
         plan=plan,
         runs=len(runs),
-        statuses=statuses,
+        statuses=dict(Counter(run.status for run in runs)),
         judgement=next((one for one in order if one in found), None),
         reasons=list(dict.fromkeys(reason for _, reason in judged if reason)),
         outcome_min=min(outcomes, default=None),
         outcome_max=max(outcomes, default=None),
-        failed_entries=failed,
+        failed_entries=_failed(runs),
+        kills=_failed([run for run in runs if not run.script_fault]),
+        exit_codes=sorted(code for code in codes if code is not None),
         builtin=_worst_builtin(runs) if plan.kind == "builtin" else None,
     )
 
 
+def _failed(runs: Iterable[ControlRun]) -> dict[str, int]:
+    return dict(Counter(name for run in runs for name in run.named("fail")))
+
+
 def _worst_builtin(runs: Sequence[ControlRun]) -> BuiltinResult | None:
-    order: tuple[BuiltinResult, ...] = ("missed", "error", "not_done", "caught", "does_not_apply")
+    order: tuple[BuiltinResult, ...] = (
+        *("missed", "error", "not_done", "not_allowed"),
+        *("caught", "does_not_apply"),
+    )
     found = {judge_builtin(run) for run in runs}
     return next((one for one in order if one in found), None)
 
 
 def _entry_report(entry: EntryInfo, controls: Sequence[ControlReport]) -> EntryReport:
-    killed = [
-        one.plan.name
-        for one in controls
-        if one.plan.kind != "oracle" and one.failed_entries.get(entry.name)
-    ]
+    others = [one for one in controls if one.plan.kind != "oracle"]
+    killed = [one.plan.name for one in others if one.kills.get(entry.name)]
+    ever = any(one.failed_entries.get(entry.name) for one in others)
     return EntryReport(
-        entry=entry, killed=killed, dead_weight=not killed and all(one.runs for one in controls)
+        entry=entry, killed=killed, dead_weight=not ever and all(one.runs for one in controls)
     )
 
 
@@ -285,8 +295,9 @@ def _rates(known: Sequence[tuple[ControlPlan, Sequence[ControlRun]]]) -> Rates:
     for plan, runs in known:
         if plan.kind == "builtin":
             continue
-        passed = sum(run.status == "passed" for run in runs)
-        evaluated = sum(run.status in ("passed", "failed") for run in runs)
+        told = [run for run in runs if not run.script_fault]
+        passed = sum(run.status == "passed" for run in told)
+        evaluated = sum(run.status in ("passed", "failed") for run in told)
         if plan.kind == "oracle":
             false_fail += Rate(evaluated - passed, evaluated)
         elif plan.must_not_pass:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from devops_bench.results.qualification.report import (
     Bound,
@@ -19,6 +19,7 @@ _BUILTIN = {
     "missed": "MISSED: the task passes",
     "error": "not a pass: it could not be evaluated",
     "not_done": "its script failed, nothing can be said",
+    "not_allowed": "the access does not allow it",
     "does_not_apply": "does not apply on this cluster",
 }
 _MARKS = {"as_expected": "ok", "unexpected": "WRONG", "not_evaluable": "ERROR", None: "-"}
@@ -40,7 +41,13 @@ def _task_lines(task: TaskReport) -> Iterator[str]:
     own = [one for one in task.controls if one.plan.kind != "builtin"]
     rows = [("control", "", "expected", "got", "failed entries")]
     rows += [
-        (one.plan.name, _MARKS[one.judgement], one.plan.expected, _got(one), _caught(one))
+        (
+            one.plan.name,
+            _MARKS[one.judgement],
+            one.plan.expected,
+            _got(one),
+            _caught(one, one.failed_entries),
+        )
         for one in own
     ]
     yield from _table(rows, widths=(24, 5, 34, 26, 60))
@@ -62,13 +69,18 @@ def _got(control: ControlReport) -> str:
     least, most = control.outcome_min, control.outcome_max
     if control.plan.kind == "partial" and least is not None and most is not None:
         text += f", outcome {least:.2f}" + (f" to {most:.2f}" if most - least >= 0.005 else "")
-    return text
+    return text + _exit(control)
 
 
-def _caught(control: ControlReport) -> str:
+def _exit(control: ControlReport) -> str:
+    codes = " and ".join(map(str, control.exit_codes))
+    return f", exit code {codes}" if codes else ""
+
+
+def _caught(control: ControlReport, entries: Mapping[str, int]) -> str:
     return ", ".join(
         name if count == control.runs else f"{name} ({count} of {control.runs})"
-        for name, count in control.failed_entries.items()
+        for name, count in entries.items()
     )
 
 
@@ -89,13 +101,17 @@ def _builtin_lines(task: TaskReport) -> Iterator[str]:
         return
     yield ""
     rows = [("generic mutant", "result", "failed entries")]
-    rows += [
-        (one.plan.title, _BUILTIN[one.builtin] if one.builtin else "not run", _caught(one))
-        for one in generic
-    ]
+    rows += [(one.plan.title, _said(one), _caught(one, one.kills)) for one in generic]
     yield from _table(rows, widths=(50, 28, 60))
     for text in task.not_applicable:
         yield f"  does not apply: {text}"
+
+
+def _said(control: ControlReport) -> str:
+    if control.builtin is None:
+        return "not run"
+    # The other codes are how a generic mutant says what the text says already.
+    return _BUILTIN[control.builtin] + (_exit(control) if control.builtin == "not_done" else "")
 
 
 def _rate_lines(rates: Rates) -> Iterator[str]:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from devops_bench.agents.mutants import HARMS, BuiltinMutants, builtin_mutants
 from devops_bench.agents.targets import pointer, targets_of
 from devops_bench.core.json import JsonObject
-from devops_bench.tasks.model import Controls, ControlScript, Setup, Task
+from devops_bench.tasks.model import (
+    EXIT_DOES_NOT_APPLY,
+    EXIT_NOT_ALLOWED,
+    Controls,
+    ControlScript,
+    Setup,
+    Task,
+)
 
 NAMESPACE: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
 
@@ -163,6 +170,76 @@ class TestScripts:
         )
         assert f"<ConfigMap/{name}>" in done.stdout
         assert not (tmp_path / "gone").exists()
+
+
+def done_with(
+    kubectl: str, folder: Path, name: str, *objects: JsonObject
+) -> subprocess.CompletedProcess[str]:
+    """Run a generic mutant with this in place of kubectl."""
+    script = script_of(mutants_of(*objects, oracle=None), name)
+    return subprocess.run(
+        ["bash", "-euo", "pipefail"],
+        input=f"kubectl() {{ {kubectl}; }}\n{script}",
+        text=True,
+        capture_output=True,
+        check=False,
+        cwd=folder,
+    )
+
+
+DENIED = (
+    'echo "Error from server (Forbidden): x \\"web\\" is forbidden: User \\"a\\" cannot $3 '
+    'resource \\"x\\"" >&2; return 1'
+)
+EVERY_KIND: Sequence[JsonObject] = (
+    NAMESPACE,
+    DEPLOYMENT,
+    an_object("ConfigMap", data={"k": "v"}),
+    an_object("Role", "rbac.authorization.k8s.io/v1", rules=[{}]),
+    an_object("HorizontalPodAutoscaler", "autoscaling/v2"),
+    an_object("ResourceQuota", spec={"hard": {"pods": "3"}}),
+)
+
+
+class TestWhetherTheHarmWasDone:
+    """The exit code tells: without it, a refusal looks like a harm that the spec let through."""
+
+    @pytest.mark.parametrize(
+        "name", [one.name for one in mutants_of(*EVERY_KIND).mutants], ids=lambda name: name[8:]
+    )
+    def test_a_refusal_is_told(self, tmp_path: Path, name: str) -> None:
+        done = done_with(DENIED, tmp_path, name, *EVERY_KIND)
+        assert done.returncode == EXIT_NOT_ALLOWED
+        assert "is forbidden: User" in done.stderr
+
+    def test_another_failure_keeps_its_code(self, tmp_path: Path) -> None:
+        for said in ("pods is forbidden: exceeded quota: q", "connection refused"):
+            kubectl = f"echo '{said}' >&2; return 3"
+            done = done_with(kubectl, tmp_path, "builtin-delete-deployment-web", DEPLOYMENT)
+            assert (done.returncode, done.stderr) == (3, f"{said}\n")
+
+    def test_an_object_that_stays_because_of_a_finalizer_was_deleted(self, tmp_path: Path) -> None:
+        kubectl = 'case "$*" in *" wait "*) return 1;; esac'
+        for name in ("builtin-delete-deployment-web", "builtin-end-namespace-namespace-shop"):
+            assert done_with(kubectl, tmp_path, name, NAMESPACE, DEPLOYMENT).returncode == 0
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            ("builtin-restart-deployment-web", "No resources found in shop namespace."),
+            ("builtin-loosen-resourcequota-x", "resourcequota/x patched (no change)"),
+            ("builtin-relabel-configmap-x", "configmap/x not labeled"),
+            ("builtin-blind-namespace-shop", ""),
+        ],
+    )
+    def test_nothing_to_do_is_no_harm(self, tmp_path: Path, name: str, said: str) -> None:
+        done = done_with(f"echo '{said}'", tmp_path, name, *EVERY_KIND)
+        assert done.returncode == EXIT_DOES_NOT_APPLY
+
+    def test_harm_that_was_done(self, tmp_path: Path) -> None:
+        done = done_with("echo scaled", tmp_path, "builtin-scale-deployment-web", DEPLOYMENT)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "scaled" in done.stdout
 
 
 def test_a_pointer_escapes_what_rfc_6901_says() -> None:

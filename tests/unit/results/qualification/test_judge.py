@@ -48,8 +48,8 @@ def test_controls_that_do_as_they_should() -> None:
         (
             MUTANT,
             run_of(MUTANT, "failed", goal="fail", agent_exit_code=7),
-            "unexpected",
-            "its script exited with code 7",
+            "not_evaluable",
+            "exited with code 7: what it is for was perhaps not done (as it is: not caught by",
         ),
         (MUTANT, run_of(MUTANT, "error", floor="error"), "not_evaluable", "'floor' would catch it"),
         (MUTANT, run_of(MUTANT, "interrupted"), "not_evaluable", "interrupted"),
@@ -61,6 +61,28 @@ def test_controls_that_do_not(
     found, reason = judge(plan, run)
     assert found == judgement
     assert said in reason
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        ({"agent_exit_code": 127}, "its script exited with code 127"),
+        ({"agent_exit_code": -9}, "its script was ended by signal 9"),
+        ({"agent_exit_code": -15, "agent_status": "timed_out"}, "when its turn was over"),
+        ({"agent_exit_code": 0, "agent_status": "timed_out"}, "when its turn was over"),
+        ({"agent_status": "lost"}, "the turn of its script ended as lost"),
+    ],
+)
+@pytest.mark.parametrize("place", range(4))
+def test_a_control_whose_script_died_says_nothing(
+    place: int, ended: dict[str, object], said: str
+) -> None:
+    plan = [ORACLE, NOOP, PARTIAL, MUTANT][place]
+    run = as_it_should_be()[place].model_copy(update=ended)
+    judgement, reason = judge(plan, run)
+    assert judgement == "not_evaluable"
+    assert said in reason
+    assert judge_builtin(run) == "not_done"
 
 
 def test_an_entry_that_caught_it_counts_although_another_could_not_be_evaluated() -> None:
@@ -101,6 +123,11 @@ def test_what_was_not_observed_is_never_as_expected(
         (run_of(BUILTIN, "passed"), "missed"),
         (run_of(BUILTIN, "error", goal="error"), "error"),
         (run_of(BUILTIN, "passed", agent_exit_code=1), "not_done"),
+        (run_of(BUILTIN, "failed", goal="fail", agent_exit_code=1), "not_done"),
+        (run_of(BUILTIN, "passed", agent_exit_code=96), "not_allowed"),
+        (run_of(BUILTIN, "failed", goal="fail", agent_exit_code=96), "not_allowed"),
+        (run_of(BUILTIN, "failed", goal="fail", agent_exit_code=97), "does_not_apply"),
+        (run_of(BUILTIN, "error", agent_exit_code=None), "error"),
         (run_of(BUILTIN, "passed", agent_exit_code=97), "does_not_apply"),
     ],
 )

@@ -92,6 +92,29 @@ class TestReport:
         assert report.rates.false_pass.total == 1
         assert report.exit_code == 0
 
+    def test_a_script_that_died_kills_nothing_and_is_in_no_rate(self) -> None:
+        runs = as_it_should_be()
+        runs[3] = run_of(MUTANT, "failed", outcome=0.0, floor="fail", agent_exit_code=127)
+        report = report_of(runs)
+        (task,) = report.tasks
+        assert report.exit_code == 3
+        assert task.controls[3].exit_codes == [127]
+        assert task.controls[3].failed_entries == {"floor": 1}
+        floor = task.entries[1]
+        # It failed, so that it is no dead weight; what for is not known.
+        assert (floor.killed, floor.dead_weight) == ([], False)
+        assert (report.rates.false_pass.total, report.rates.not_evaluable.count) == (2, 1)
+
+    @pytest.mark.parametrize("code", [1, 96, 97])
+    def test_a_generic_mutant_that_did_no_harm_kills_nothing(self, code: int) -> None:
+        plan = task_plan(ORACLE, BUILTIN)
+        runs = [
+            run_of(ORACLE, "passed"),
+            run_of(BUILTIN, "failed", goal="fail", agent_exit_code=code),
+        ]
+        (task,) = make_report([plan], runs, repeat=1, verification_timeout_sec=20).tasks
+        assert [one.killed for one in task.entries] == [[], [], []]
+
 
 class TestExitCode:
     def test_all_as_expected(self) -> None:
@@ -152,6 +175,38 @@ class TestText:
         assert "delete the object  MISSED: the task passes" in text
         assert "does not apply: loosen the policy" in text
 
+    @pytest.mark.parametrize(
+        ("code", "said"),
+        [
+            (1, "its script failed, nothing"),
+            (96, "the access does not allow it"),
+            (97, "does not apply on this"),
+        ],
+    )
+    def test_a_generic_mutant_that_did_no_harm_is_neither_caught_nor_missed(
+        self, code: int, said: str
+    ) -> None:
+        plan = task_plan(ORACLE, BUILTIN)
+        for run in (
+            run_of(BUILTIN, "passed", agent_exit_code=code),
+            run_of(BUILTIN, "failed", goal="fail", agent_exit_code=code),
+        ):
+            report = make_report([plan], [run], repeat=1, verification_timeout_sec=20)
+            text = render_report(report)
+            (row,) = (line for line in text.splitlines() if "delete the object" in line)
+            assert said in row
+            assert "goal" not in row
+            assert "MISSED" not in text
+            assert ("exit code 1" in text) is (code == 1)
+
+    def test_the_exit_code_of_a_script_that_died(self) -> None:
+        runs = as_it_should_be()
+        runs[3] = run_of(MUTANT, "failed", floor="fail", agent_exit_code=127)
+        text = render_report(report_of(runs))
+        (row,) = (line for line in text.splitlines() if line.startswith("  harm  "))
+        assert "ERROR" in row
+        assert "1 failed, exit code 127" in row
+
     def test_nothing_has_run(self) -> None:
         text = render_report(report_of([], interrupted=True))
         assert "no run has ended" in text
@@ -176,6 +231,13 @@ class TestJUnit:
         assert cases["noop"].findtext("failure") == "doing nothing passes"
         assert cases["oracle"].findtext("error") == "the cluster \ufffd < died"
         assert len(cases["partial"]) == 0
+
+    def test_the_exit_code_of_a_script_that_died(self) -> None:
+        runs = as_it_should_be()
+        runs[3] = run_of(MUTANT, "failed", floor="fail", agent_exit_code=127)
+        suite = ElementTree.fromstring(render_junit(report_of(runs)))[0]
+        (found,) = suite.iter("error")
+        assert "its script exited with code 127" in (found.text or "")
 
     def test_a_control_without_a_run_is_an_error(self) -> None:
         suite = ElementTree.fromstring(render_junit(report_of(as_it_should_be()[:1])))[0]
