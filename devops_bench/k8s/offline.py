@@ -18,24 +18,32 @@ from devops_bench.k8s.watch.tables import Matcher
 DEFAULT_NAMESPACE: Final = "default"
 """Where kubectl puts objects that name no namespace."""
 
-# group/version: kind, short names and !: cluster-scoped. As `kubectl api-resources` of 1.36 has it.
+# group/version: kind, short names and !: cluster-scoped. As `kubectl api-resources` of 1.36 has it,
+# and below it the version that the server serves as well.
 _BUILT_IN: Final = """
 v1: ConfigMap=cm Endpoints=ep Event=ev LimitRange=limits Namespace=ns! Node=no!
  PersistentVolume=pv! PersistentVolumeClaim=pvc Pod=po PodTemplate ReplicationController=rc
  ResourceQuota=quota Secret Service=svc ServiceAccount=sa
 apps/v1: ControllerRevision DaemonSet=ds Deployment=deploy ReplicaSet=rs StatefulSet=sts
 autoscaling/v2: HorizontalPodAutoscaler=hpa
+autoscaling/v1: HorizontalPodAutoscaler=hpa
 batch/v1: CronJob=cj Job
 certificates.k8s.io/v1: CertificateSigningRequest=csr!
 coordination.k8s.io/v1: Lease
 discovery.k8s.io/v1: EndpointSlice
-networking.k8s.io/v1: Ingress=ing IngressClass! NetworkPolicy=netpol
+events.k8s.io/v1: Event=ev
+flowcontrol.apiserver.k8s.io/v1: FlowSchema! PriorityLevelConfiguration!
+networking.k8s.io/v1: Ingress=ing IngressClass! IPAddress=ip! NetworkPolicy=netpol ServiceCIDR!
+node.k8s.io/v1: RuntimeClass!
 policy/v1: PodDisruptionBudget=pdb
 rbac.authorization.k8s.io/v1: ClusterRole! ClusterRoleBinding! Role RoleBinding
+resource.k8s.io/v1: DeviceClass! ResourceClaim ResourceClaimTemplate ResourceSlice!
 scheduling.k8s.io/v1: PriorityClass=pc!
-storage.k8s.io/v1: CSIDriver! CSINode! StorageClass=sc! VolumeAttachment!
-admissionregistration.k8s.io/v1: MutatingWebhookConfiguration! ValidatingAdmissionPolicy!
- ValidatingAdmissionPolicyBinding! ValidatingWebhookConfiguration!
+storage.k8s.io/v1: CSIDriver! CSINode! CSIStorageCapacity StorageClass=sc! VolumeAttachment!
+ VolumeAttributesClass=vac!
+admissionregistration.k8s.io/v1: MutatingAdmissionPolicy! MutatingAdmissionPolicyBinding!
+ MutatingWebhookConfiguration! ValidatingAdmissionPolicy! ValidatingAdmissionPolicyBinding!
+ ValidatingWebhookConfiguration!
 apiextensions.k8s.io/v1: CustomResourceDefinition=crd,crds!
 apiregistration.k8s.io/v1: APIService!
 """
@@ -74,6 +82,12 @@ class ManifestView:
             and _group(obj.data) == resource.group
             and matcher.matching(obj)
         ]
+        other = next((obj for obj in found if _is_converted(obj.data, resource)), None)
+        if other is not None:
+            return Unreadable(
+                f"{resource.kind} {other.name} of {self._origin} is of {other.data['apiVersion']}, "
+                f"{query.kind!r} reads {resource.api_version}: only a server converts them"
+            )
         found.sort(key=lambda obj: (obj.namespace, obj.name))
         return Matched(tuple(found))
 
@@ -84,6 +98,15 @@ class ManifestView:
         if obj.namespace or (resource is not None and not resource.namespaced):
             return obj
         return KubeObject({**data, "metadata": {**obj.metadata, "namespace": DEFAULT_NAMESPACE}})
+
+
+def _is_converted(data: JsonObject, resource: ApiResource) -> bool:
+    """Return whether a server would show the object in another form than it has.
+
+    A custom kind's versions differ in nothing but their name, unless a webhook converts them.
+    """
+    is_built_in = _BUILT_IN_KINDS.find_exact(resource.api_version, resource.kind) is not None
+    return is_built_in and data.get("apiVersion") != resource.api_version
 
 
 def _built_in() -> list[ApiResource]:

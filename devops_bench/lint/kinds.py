@@ -56,6 +56,7 @@ _COMMON: Final[Mapping[str, str]] = {
     "apiextensions.k8s.io/v1": "CustomResourceDefinition",
     "apiregistration.k8s.io/v1": "APIService",
     "autoscaling/v2": "HorizontalPodAutoscaler",
+    "autoscaling/v1": "HorizontalPodAutoscaler",
     "batch/v1": "CronJob Job",
     "certificates.k8s.io/v1": "CertificateSigningRequest",
     "coordination.k8s.io/v1": "Lease",

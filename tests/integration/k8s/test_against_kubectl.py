@@ -68,6 +68,8 @@ def create(
         *("deploy", "DEPLOY", "deploy.apps", "deploy.app", "deploy.v1.apps", "Deployment.apps"),
         *("Deployment.v1.apps", "deployment.v1beta1.apps", "events", "ev", "events.events.k8s.io"),
         *("hpa", "hpa.v1.autoscaling", "horizontalpodautoscalers.v1.autoscaling", "rs.extensions"),
+        *("HorizontalPodAutoscaler.v1.autoscaling", "hpa.v2.autoscaling", "deploy.v1beta1.apps"),
+        *("ev.v1.events.k8s.io", "apps/v1/Deployment"),
         *("storageclass.storage", "sc.storage", "Ingress", "crd", "Foo", "scale", ".apps", "."),
     ],
 )

@@ -52,6 +52,49 @@ def test_built_in_kinds_are_found_by_every_name(kind: str) -> None:
     assert names(ResourceQuery(kind, "shop")) == ["shop/db", "shop/web"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "readable"),
+    [
+        ("horizontalpodautoscalers.v1.autoscaling", True),
+        ("HorizontalPodAutoscaler.v1.autoscaling", True),
+        ("horizontalpodautoscalers.v2.autoscaling", False),
+        ("hpa", False),
+        ("hpa.v1.autoscaling", False),  # kubectl reads the preferred version by a short name
+    ],
+)
+def test_what_only_a_server_converts_is_not_read(kind: str, readable: bool) -> None:
+    view = ManifestView([obj("HorizontalPodAutoscaler", "h", "autoscaling/v1")], "o.yaml")
+    query = ResourceQuery(kind, "default")
+    reading = view.view([query], 1.0).read(query)
+    if readable:
+        assert isinstance(reading, Matched)
+        assert [found.name for found in reading.objects] == ["h"]
+    else:
+        assert isinstance(reading, Unreadable)
+        assert "is of autoscaling/v1" in reading.reason
+        assert "reads autoscaling/v2" in reading.reason
+
+
+def test_every_version_of_a_custom_kind_reads_the_same() -> None:
+    view = ManifestView(
+        [
+            {
+                **obj("CustomResourceDefinition", "foos.example.org", "apiextensions.k8s.io/v1"),
+                "spec": {
+                    "group": "example.org",
+                    "names": {"kind": "Foo", "plural": "foos"},
+                    "versions": [{"name": "v1"}, {"name": "v2"}],
+                },
+            },
+            obj("Foo", "f", "example.org/v2"),
+        ],
+        "o.yaml",
+    )
+    for kind in ("foos", "foos.v1.example.org", "foos.v2.example.org"):
+        query = ResourceQuery(kind, "default", name="f")
+        assert isinstance(view.view([query], 1.0).read(query), Matched)
+
+
 def test_names_selectors_and_namespaces_select() -> None:
     assert names(ResourceQuery("deploy", "shop", name="web")) == ["shop/web"]
     assert names(ResourceQuery("deploy", "shop", selector="app=web")) == ["shop/web"]
