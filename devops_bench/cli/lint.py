@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, cast
@@ -111,7 +112,7 @@ def lint(
     options = LintOptions(
         select=select or settings.select,
         ignore=ignore or settings.ignore,
-        kubernetes_version=kubernetes_version or settings.kubernetes_version or DEFAULT_VERSION,
+        kubernetes_version=_version(kubernetes_version, settings),
         crds=crd or settings.crds,
         variables=_variables(var or []),
         tasks_only=tasks_only,
@@ -120,6 +121,9 @@ def lint(
         raise InvalidInputError("say what to lint: devops-bench lint PATH...")
     threshold = _threshold(fail_on, settings)
     report = lint_paths(paths, options)
+    if settings.passed_over is not None:
+        note = f"{settings.passed_over} is not read: {settings.file} beside it goes before it"
+        report = replace(report, notes=(*report.notes, note))
     write_quietly(_rendered(report, output, threshold), sys.stdout)
     if output is not Format.GITHUB:  # there the lines are annotations already
         for line in report.unreadable:
@@ -135,6 +139,13 @@ def _explain(rule_id: str) -> None:
 
 def _threshold(given: FailOnChoice | None, settings: Settings) -> FailOn:
     return cast(FailOn, str(given)) if given is not None else settings.fail_on or "warning"
+
+
+def _version(given: str | None, settings: Settings) -> str:
+    # Not by `or`: an empty version is a mistake to be told, not one to be passed over.
+    return next(
+        one for one in (given, settings.kubernetes_version, DEFAULT_VERSION) if one is not None
+    )
 
 
 def _variables(given: list[str]) -> dict[str, str]:

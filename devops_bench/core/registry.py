@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from importlib import metadata
 from typing import Generic, TypeVar
 
 from devops_bench.core.errors import InvalidInputError, UnknownNameError
+from devops_bench.core.similar import closest
 
 T = TypeVar("T")
 
@@ -54,10 +54,10 @@ class Registry(Generic[T]):
         try:
             return self._items[name]
         except KeyError:
-            close = difflib.get_close_matches(name, self._items, n=1)
+            close = closest(name, self._items)
             hint = (
-                f"did you mean {close[0]!r}?"
-                if close
+                f"did you mean {close!r}?"
+                if close is not None
                 else f"known: {', '.join(sorted(self._items)) or 'none'}"
             )
             raise UnknownNameError(f"there is no {self._what} {name!r} ({hint})") from None

@@ -180,6 +180,10 @@ def _wanted(options: LintOptions) -> dict[str, Rule]:
     """Return the rules that are looked for, by id."""
     rules = {rule.id: rule for rule in all_rules()}
     for text in (*options.select, *options.ignore):
+        if not text:  # every id begins so
+            raise InvalidInputError(
+                "an empty id names no rule: give one (DB203), or how some begin (DB2)"
+            )
         if not any(name.startswith(text) for name in rules):
             raise InvalidInputError(f"there is no rule that begins with {text!r}")
     for text in options.ignore:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import textwrap
 
 from devops_bench.core.errors import InvalidInputError
+from devops_bench.core.similar import closest
 from devops_bench.lint.catalogue import all_rules
 from devops_bench.lint.model import RULES, Example
 
@@ -21,13 +21,14 @@ def explain(rule_id: str) -> str:
     """
     found = RULES.get(rule_id.upper())
     if found is None:
-        close = difflib.get_close_matches(rule_id.upper(), RULES, n=1)
-        hint = f"did you mean {close[0]}?" if close else "devops-bench lint --explain all"
+        close = closest(rule_id, RULES)
+        hint = f"did you mean {close}?" if close is not None else "devops-bench lint --explain all"
         raise InvalidInputError(f"there is no rule {rule_id!r} ({hint})")
     fixed = " It keeps the spec from running, and cannot be ignored." if found.is_load_error else ""
     why = textwrap.fill(found.why + fixed, width=88, break_on_hyphens=False)
+    head = textwrap.fill(f"{found.id}: {found.title} ({found.levels})", width=88)
     return (
-        f"{found.id}: {found.title} ({found.level})\n\n{why}\n\n"
+        f"{head}\n\n{why}\n\n"
         f"It finds something here:\n\n{_shown(found.fires)}\n"
         f"And nothing here:\n\n{_shown(found.near_miss)}"
     )
@@ -40,7 +41,7 @@ def list_rules() -> str:
 
 def rule_table() -> str:
     """Return every rule as a row of a Markdown table."""
-    rows = [f"| {rule.id} | {rule.level} | {rule.title} |" for rule in all_rules()]
+    rows = [f"| {rule.id} | {rule.levels} | {rule.title} |" for rule in all_rules()]
     return "\n".join(["| id | level | what it finds |", "| --- | --- | --- |", *rows]) + "\n"
 
 

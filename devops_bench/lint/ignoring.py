@@ -10,6 +10,7 @@ from typing import Final
 from yaml import MappingNode, Node, ScalarNode
 
 from devops_bench.core.diagnostics import Diagnostic
+from devops_bench.core.similar import closest
 from devops_bench.lint.model import RULES
 from devops_bench.lint.rules.comments import MALFORMED_IGNORE, UNUSED_IGNORE
 from devops_bench.tasks.yaml import LINE_BREAK, Document
@@ -29,6 +30,7 @@ class Ignore:
         target: The line whose findings it ignores.
         ids: The rules that it names.
         fault: Why it ignores nothing; empty when it does.
+        right: What would be right instead.
         used: Those of the rules that found something there.
     """
 
@@ -37,6 +39,7 @@ class Ignore:
     target: int
     ids: tuple[str, ...] = ()
     fault: str = ""
+    right: str = "write # devops-bench: ignore[DB203] and a reason"
     used: set[str] = field(default_factory=set)
 
 
@@ -66,12 +69,24 @@ def _read(ignore: Ignore, rest: str) -> None:
         ignore.fault = f"{rest[:60]!r} is not known here"
     elif unknown := [one for one in ids if one not in RULES]:
         ignore.fault = f"there is no rule {unknown[0]!r}"
+        ignore.right = _known_rule(unknown[0])
     elif fixed := [one for one in ids if RULES[one].is_load_error]:
         ignore.fault = f"{fixed[0]} keeps the spec from running and cannot be ignored"
+        ignore.right = "mend what it finds, and remove the comment"
     elif not match["reason"].strip():
         ignore.fault = "there is no reason for the reader"
     else:
         ignore.ids = tuple(ids)
+
+
+def _known_rule(text: str) -> str:
+    """Return what to write instead of an id that there is not."""
+    begins = sorted(one for one in RULES if text and one.startswith(text.upper()))
+    if len(begins) > 1:
+        return f"a comment names each rule whole: {', '.join(begins)}"
+    close = begins[0] if begins else closest(text, RULES)
+    known = "devops-bench lint --explain all lists the rules"
+    return f"did you mean {close}?" if close is not None else known
 
 
 def without_ignored(
@@ -100,7 +115,7 @@ def about_ignores(ignores: Iterable[Ignore], looked: Iterable[str]) -> Iterator[
         if one.fault:
             yield Diagnostic(
                 f"the comment ignores nothing: {one.fault}",
-                "write # devops-bench: ignore[DB203] and a reason",
+                one.right,
                 line=one.line,
                 column=one.column,
                 level=RULES[MALFORMED_IGNORE].level,

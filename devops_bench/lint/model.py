@@ -58,6 +58,7 @@ class Rule:
         title: A few words, no period.
         why: What goes wrong otherwise and what to do, for ``--explain``.
         level: Of its findings, unless one says another.
+        exception: Which of them are of another level, a few words (``error for a safeguard``).
         fires: A spec with a finding of this rule.
         near_miss: Almost the same spec, without.
         look: Returns the findings; ``None`` for what the loader itself finds.
@@ -70,6 +71,12 @@ class Rule:
     fires: Example
     near_miss: Example
     look: Look | None = None
+    exception: str = ""
+
+    @property
+    def levels(self) -> str:
+        """The levels of its findings, for a reader."""
+        return f"{self.level}, {self.exception}" if self.exception else str(self.level)
 
     @property
     def is_load_error(self) -> bool:
@@ -93,13 +100,20 @@ def register(rule: Rule) -> Rule:
 
 
 def rule(
-    rule_id: str, title: str, *, level: Level, why: str, fires: Example, near_miss: Example
+    rule_id: str,
+    title: str,
+    *,
+    level: Level,
+    why: str,
+    fires: Example,
+    near_miss: Example,
+    exception: str = "",
 ) -> Callable[[Look], Look]:
     """Return a decorator that registers a function as the look of a rule; see :class:`Rule`."""
 
     def add(look: Look) -> Look:
         text = textwrap.dedent(why).strip()
-        register(Rule(rule_id, title, text, level, fires, near_miss, look))
+        register(Rule(rule_id, title, text, level, fires, near_miss, look, exception))
         return look
 
     return add

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.errors import InvalidInputError
+from devops_bench.core.similar import closest
 
 FailOn: TypeAlias = Literal["error", "warning", "notice", "never"]
 
@@ -37,6 +37,7 @@ class Settings:
         kubernetes_version: Of the schemas.
         crds: Files with CustomResourceDefinitions, absolute.
         file: Where this was read.
+        passed_over: A file of the same folder with settings, too, which are not read.
     """
 
     select: tuple[str, ...] = ()
@@ -45,6 +46,7 @@ class Settings:
     kubernetes_version: str | None = None
     crds: tuple[Path, ...] = ()
     file: Path | None = None
+    passed_over: Path | None = None
 
 
 def fails(level: Level, fail_on: FailOn) -> bool:
@@ -55,18 +57,19 @@ def fails(level: Level, fail_on: FailOn) -> bool:
 def find_settings(folder: Path) -> Settings:
     """Return the settings of ``folder``: those of the first file in it or above that has any.
 
-    In one folder a devops-bench.toml goes before a pyproject.toml; the latter only counts with a
-    table ``[tool.devops-bench.lint]``.
+    In one folder a devops-bench.toml goes before a pyproject.toml. A file only counts with its
+    table, ``[lint]`` or ``[tool.devops-bench.lint]``.
 
     Raises:
         InvalidInputError: The file cannot be read, or says something that is not known.
     """
     absolute = folder.resolve()
     for parent in (absolute, *absolute.parents):
-        for name in (OWN_FILE, PROJECT_FILE):
-            file = parent / name
-            if file.is_file() and (found := read_settings(file, required=False)) is not None:
-                return found
+        files = (parent / name for name in (OWN_FILE, PROJECT_FILE))
+        found = [read_settings(file, required=False) for file in files if file.is_file()]
+        said = [one for one in found if one is not None]
+        if said:
+            return replace(said[0], passed_over=said[1].file if len(said) > 1 else None)
     return Settings()
 
 
@@ -75,7 +78,8 @@ def read_settings(file: Path, *, required: bool = True) -> Settings | None:
 
     Args:
         file: A pyproject.toml or any file in the form of devops-bench.toml.
-        required: Whether a pyproject.toml without our table is an error; else it is ``None``.
+        required: Whether a pyproject.toml without our table is an error; else a file without it is
+            ``None``.
 
     Raises:
         InvalidInputError: The file cannot be read, or says something that is not known.
@@ -92,7 +96,7 @@ def read_settings(file: Path, *, required: bool = True) -> Settings | None:
     if table is None:
         if file.name == PROJECT_FILE and required:
             raise InvalidInputError(f"{file} has no table [tool.devops-bench.lint]")
-        return None if file.name == PROJECT_FILE else Settings(file=file)
+        return Settings(file=file) if required else None
     if not isinstance(table, dict):
         raise InvalidInputError(f"{file}: [{'.'.join(keys)}] is not a table")
     return _settings(table, file)
@@ -101,8 +105,8 @@ def read_settings(file: Path, *, required: bool = True) -> Settings | None:
 def _settings(table: Mapping[str, object], file: Path) -> Settings:
     for key in table:
         if key not in _KEYS:
-            close = difflib.get_close_matches(key, _KEYS, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(_KEYS)}"
+            close = closest(key, _KEYS)
+            hint = f"did you mean {close!r}?" if close is not None else f"known: {', '.join(_KEYS)}"
             raise InvalidInputError(f"{file}: the setting {key!r} is not known ({hint})")
     fail_on = _text(table, "fail-on", file)
     if fail_on is not None and fail_on not in FAIL_ON:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from devops_bench.core.similar import closest
 from devops_bench.lint.schemas import Shape
 from devops_bench.verification.paths import (
     AllOf,
@@ -156,10 +156,12 @@ def _named(shape: Shape, name: str) -> Shape | PathFault:
     if not shape.fields:
         hint = f"end the path before .{name}"
         return PathFault(f"{name} is asked of {described(shape)}, which has no fields", hint)
-    close = difflib.get_close_matches(name, shape.fields, n=1)
-    lower = {known.lower(): known for known in shape.fields}
-    right = lower.get(name.lower()) or (close[0] if close else "")
-    hint = f"did you mean {right!r}?" if right else f"known: {', '.join(sorted(shape.fields)[:12])}"
+    right = closest(name, shape.fields)
+    hint = (
+        f"did you mean {right!r}?"
+        if right is not None
+        else f"known: {', '.join(sorted(shape.fields)[:12])}"
+    )
     return PathFault(f"there is no field {name!r}", hint)
 
 

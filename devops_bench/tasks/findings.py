@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from devops_bench.core.diagnostics import Diagnostic, Level
+from devops_bench.core.similar import closest
 from devops_bench.tasks import rule_ids
 from devops_bench.tasks.yaml import DocPath, Document, format_path
 
@@ -73,5 +73,5 @@ class Findings:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return a hint for a misspelt ``word``: the closest of ``known``, or all of them."""
     names = list(known)
-    close = difflib.get_close_matches(word.lower(), names, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"
+    close = closest(word, names)
+    return f"did you mean {close!r}?" if close is not None else f"known: {', '.join(names)}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ValidationError
+
+from devops_bench.core.similar import closest
 
 Loc: TypeAlias = tuple[str | int, ...]
 """Where in a parsed document: keys and indices from its root on."""
@@ -175,8 +176,8 @@ def _choices(expected: str) -> list[str]:
 
 def close_to(word: str, choices: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` for the choice that is close to ``word``, or nothing."""
-    close = difflib.get_close_matches(word, list(choices), n=1)
-    return f"did you mean {close[0]!r}?" if close else ""
+    close = closest(word, choices)
+    return f"did you mean {close!r}?" if close is not None else ""
 
 
 def _shown(value: object) -> str:

@@ -49,9 +49,9 @@ def _case(name: str, found: list[Diagnostic], fail_on: FailOn) -> str:
     inner = ""
     if failing:
         rules = ", ".join(sorted({one.rule for one in failing}))
-        inner += (
-            f"      <failure message={_attribute(failing[0].message)} type={_attribute(rules)}>"
-        )
+        more = f" (and {len(failing) - 1} more)" if len(failing) > 1 else ""
+        message = f"{failing[0].message} [{failing[0].rule}]{more}"
+        inner += f"      <failure message={_attribute(message)} type={_attribute(rules)}>"
         inner += f"{_text(_lines(name, failing))}</failure>\n"
     if others:
         inner += f"      <system-out>{_text(_lines(name, others))}</system-out>\n"

@@ -27,6 +27,7 @@ _REMEMBERED = frozenset(
     "DB203",
     "a safeguard that looks once, at harm that can be undone",
     level=Level.WARNING,
+    exception="notice where the mode is written",
     why="""
         A safeguard in assert mode (the default) is judged once, after the agent's turn. Scaled to
         zero and back, deleted and created again, opened and closed again: the state at the end is

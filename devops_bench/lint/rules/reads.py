@@ -19,6 +19,7 @@ BUILT_IN_NAMESPACES = frozenset({"default", "kube-node-lease", "kube-public", "k
 """Those that the API server makes by itself."""
 
 _SELECTOR_SIGNS = re.compile(r"[=!,()\s]")
+_VERSION = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?")
 _NAMES_MAY_HOLD_MORE = frozenset({"rbac.authorization.k8s.io"})
 
 
@@ -26,11 +27,13 @@ _NAMES_MAY_HOLD_MORE = frozenset({"rbac.authorization.k8s.io"})
     "DB103",
     "a kind that looks like a slip of the pen",
     level=Level.WARNING,
+    exception="error with a /",
     why="""
         The server resolves a kind as kubectl does: by kind, plural, singular or short name. One
         that it does not know fails every check, and a safeguard on it ends the task as an error
         before the agent starts. This one is not known, and is close to one that is. A kind of a
         CustomResourceDefinition is known when the definition is in the setup or given with --crd.
+        No kind has a / in it: a group and a version follow it with dots, deployments.v1.apps.
     """,
     fires=spec("""
         verification_spec:
@@ -65,10 +68,28 @@ def misspelt_kind(subject: Subject) -> Iterator[Finding]:
         for name in (one.kind, one.resource)
     }
     for leaf, kind in _unknown_kinds(subject):
+        if "/" in kind:
+            message = f"the kind {kind!r} holds a /, which no kind does"
+            hint = _with_dots(subject, kind)
+            yield Finding((*leaf.path, "kind"), message, hint, level=Level.ERROR)
+            continue
         close = difflib.get_close_matches(kind.lower(), names, n=1, cutoff=0.85)
         if close:
             hint = f"did you mean {names[close[0]]!r}? (a kind of your own: --crd FILE)"
             yield Finding((*leaf.path, "kind"), f"the kind {kind!r} is not known", hint)
+
+
+def _with_dots(subject: Subject, kind: str) -> str:
+    """Return how a kind is written that stands with slashes, as in ``apps/v1/Deployment``."""
+    *before, name = kind.split("/")
+    found = subject.resource(name)
+    if found is not None:
+        version = [one for one in before if _VERSION.fullmatch(one)]
+        group = [one for one in before if one and not _VERSION.fullmatch(one)]
+        return f"write {'.'.join([found.resource, *(version if group else ()), *group])}"
+    if subject.resource(before[0]) is not None:
+        return f"write kind: {before[0]} and resource_name: {name}"
+    return "write the kind alone, or with its version and group: deployments.v1.apps"
 
 
 @rule(
@@ -133,7 +154,7 @@ def kind_without_schema(subject: Subject) -> Iterator[Finding]:
         return
     said: set[str] = set()
     for leaf, kind in _unknown_kinds(subject):
-        if kind.lower() not in said:
+        if kind.lower() not in said and "/" not in kind:
             said.add(kind.lower())
             yield Finding(
                 (*leaf.path, "kind"),
@@ -227,6 +248,7 @@ def _is_selector(text: str) -> bool:
     "DB108",
     "a namespace that nobody creates",
     level=Level.WARNING,
+    exception="error for a safeguard",
     why="""
         The setup creates objects, and none of them is this namespace; Kubernetes itself only has
         default, kube-system, kube-public and kube-node-lease. Nothing will ever be found there. A

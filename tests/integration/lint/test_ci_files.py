@@ -120,6 +120,13 @@ def test_the_pre_commit_hook_runs(checkout: Path, tmp_path: Path) -> None:
     (user / "specs" / "good.yaml").write_text(
         text.replace("path: spec.replicas", "path: spec.copies")
     )
+    # So many files that they would be shared out; two have one id, which needs one process.
+    shutil.copy2(user / "specs" / "good.yaml", user / "specs" / "again.yaml")
+    for number in range(20):
+        (user / f"values-{number}.yaml").write_text("a: 1\n")
+    subprocess.run(["git", "add", "-A"], cwd=user, check=True)
     done = try_repo()
     assert done.returncode == 1
     assert "DB101" in done.stdout
+    assert "DB007" in done.stdout
+    assert "21 other YAML files skipped" in done.stdout

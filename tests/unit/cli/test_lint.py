@@ -250,6 +250,22 @@ def test_settings_count_until_a_flag_says_otherwise(
     assert "DB101" in out
 
 
+@pytest.mark.parametrize("output", ["text", "json", "github", "sarif", "junit"])
+def test_settings_that_are_not_read_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "devops-bench.toml").write_text('[lint]\nignore = ["DB102"]\n')
+    (tmp_path / "pyproject.toml").write_text('[tool.devops-bench.lint]\nignore = ["DB101"]\n')
+    code, out, _ = run(spec(tmp_path, WRONG), "--output", output)
+    assert code == 1
+    assert "pyproject.toml is not read" in out
+    assert (
+        "pyproject.toml is not read"
+        not in run(spec(tmp_path), "--output", output, "--config", "pyproject.toml")[1]
+    )
+
+
 def test_the_formats_tell_of_the_same_finding(tmp_path: Path) -> None:
     file = spec(tmp_path, WRONG)
     for output in ("text", "json", "github", "sarif", "junit"):
@@ -297,6 +313,9 @@ def test_every_rule_is_explained(rule: Rule) -> None:
         (["--explain", "DB100"], "did you mean DB10"),
         ([], "say what to lint"),
         (["--select", "XY", "."], "no rule that begins with 'XY'"),
+        (["--select", "", "."], "an empty id names no rule"),
+        (["--ignore", "", "."], "an empty id names no rule"),
+        (["--kubernetes-version", "", "."], "no schemas of Kubernetes ''"),
         (["--kubernetes-version", "1.0", "."], "no schemas of Kubernetes '1.0'"),
         (["--crd", "missing.yaml", "."], "missing.yaml cannot be read"),
         (["--var", "1", "."], "is not NAME=VALUE"),

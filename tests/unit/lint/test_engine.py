@@ -121,6 +121,12 @@ def test_a_rule_that_there_is_not_is_said(tmp_path: Path) -> None:
         lint_paths([tmp_path], LintOptions(select=("DB5",)))
 
 
+@pytest.mark.parametrize("option", ["select", "ignore"])
+def test_an_empty_id_is_not_every_rule(tmp_path: Path, option: str) -> None:
+    with pytest.raises(InvalidInputError, match="an empty id names no rule"):
+        lint_text(one_check("spec.replica"), tmp_path, **{option: ("DB1", "")})
+
+
 def test_files_that_are_no_tasks_can_be_passed_over(tmp_path: Path) -> None:
     other = tmp_path / "values.yaml"
     other.write_text("a: 1\n")

@@ -52,22 +52,29 @@ def test_of_two_ids_the_one_without_a_finding_is_reported(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("comment", "why"),
+    ("comment", "why", "right"),
     [
-        ("ignore[DB203]", "no reason"),
-        ("ignore[DB203]   ", "no reason"),
-        ("ignore[DB999] because", "there is no rule 'DB999'"),
-        ("ignore[] because", "not known here"),
-        ("ignore[DB203,] because", "not known here"),
-        ("ignore DB203 because", "not known here"),
-        ("ingore[DB203] because", "not known here"),
-        ("ignore[DB002] because", "keeps the spec from running"),
+        ("ignore[DB203]", "no reason", "and a reason"),
+        ("ignore[DB203]   ", "no reason", "and a reason"),
+        ("ignore[DB999] because", "there is no rule 'DB999'", "did you mean DB9"),
+        ("ignore[DB10] because", "there is no rule 'DB10'", "names each rule whole: DB101, DB102"),
+        ("ignore[db203] because", "there is no rule 'db203'", "did you mean DB203?"),
+        ("ignore[all] because", "there is no rule 'all'", "lint --explain all lists the rules"),
+        ("ignore[] because", "not known here", "and a reason"),
+        ("ignore[DB203,] because", "not known here", "and a reason"),
+        ("ignore DB203 because", "not known here", "and a reason"),
+        ("ingore[DB203] because", "not known here", "and a reason"),
+        ("ignore[DB002] because", "keeps the spec from running", "mend what it finds"),
     ],
 )
-def test_a_comment_that_is_wrong_ignores_nothing(tmp_path: Path, comment: str, why: str) -> None:
+def test_a_comment_that_is_wrong_ignores_nothing(
+    tmp_path: Path, comment: str, why: str, right: str
+) -> None:
     found = lint_text(SPEC.format(comment=f"  # devops-bench: {comment}"), tmp_path)
     assert sorted(ids(found)) == ["DB203", "DB902"]
-    assert why in next(one.message for one in found if one.rule == "DB902")
+    (wrong,) = (one for one in found if one.rule == "DB902")
+    assert why in wrong.message
+    assert right in wrong.hint
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,27 @@ def test_a_kind_without_namespaces_needs_none(tmp_path: Path) -> None:
     assert with_setup(tmp_path, entry("x", check, "safeguard")) == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "right"),
+    [
+        ("apps/v1/Deployment", "write deployments.v1.apps"),
+        ("apps/Deployment", "write deployments.apps"),
+        ("v1/Pod", "write pods"),
+        ("/v1/pods", "write pods"),
+        ("networking.k8s.io/v1/NetworkPolicy", "write networkpolicies.v1.networking.k8s.io"),
+        ("deployments/web", "write kind: deployments and resource_name: web"),
+        ("example.com/v1/Widget", "write the kind alone"),
+    ],
+)
+def test_a_kind_with_a_slash_is_an_error(tmp_path: Path, kind: str, right: str) -> None:
+    check = prop("spec.replicas", "eq", 4, kind=kind)
+    (found,) = lint_text(
+        json.dumps({"id": "web", "verification_spec": [entry("x", check)]}), tmp_path
+    )
+    assert (found.rule, found.level) == ("DB103", Level.ERROR)
+    assert found.hint.startswith(right)
+
+
 def test_a_namespace_that_the_prompt_names_is_the_agents_to_make(tmp_path: Path) -> None:
     check: JsonObject = {"type": "pod_healthy", "selector": "app=web", "namespace": "web"}
     setup: JsonObject = {"objects": [SHOP]}

@@ -45,6 +45,21 @@ def test_the_nearest_file_that_says_something_counts(tmp_path: Path) -> None:
     assert find_settings(below).ignore == ("DB3",)
 
 
+def test_two_files_in_one_folder(tmp_path: Path) -> None:
+    own, project = tmp_path / "devops-bench.toml", tmp_path / "pyproject.toml"
+    own.write_text("[lint]\nignore = ['DB3']\n")
+    project.write_text("[tool.devops-bench.lint]\nignore = ['DB2']\n")
+    found = find_settings(tmp_path)
+    assert (found.ignore, found.file, found.passed_over) == (("DB3",), own, project)
+    project.write_text("[project]\nname = 'x'\n")
+    assert find_settings(tmp_path).passed_over is None
+    # Without its table the first says nothing, and so does not go before the second.
+    project.write_text("[tool.devops-bench.lint]\nignore = ['DB2']\n")
+    own.write_text("[run]\n")
+    found = find_settings(tmp_path)
+    assert (found.ignore, found.file, found.passed_over) == (("DB2",), project, None)
+
+
 def test_a_named_file_has_to_have_the_table(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text("[project]\nname = 'x'\n")

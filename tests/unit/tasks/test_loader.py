@@ -145,6 +145,7 @@ verification_spec:
     ("field", "right"),
     [
         ("promt: x", "did you mean 'prompt'?"),
+        ("timeout: 5", "did you mean 'timeout_sec'?"),
         ("verification_specs: []", "did you mean 'verification_spec'?"),
         ("zzz: x", "known: id, "),
         ("setup: {objekts: []}", "did you mean 'objects'?"),

@@ -231,6 +231,14 @@ def test_a_problem_suggests_what_was_meant() -> None:
     }
 
 
+def test_a_field_that_was_not_written_to_its_end_is_suggested() -> None:
+    _, problems = parse_entries_located([_objective(failure="see the logs", hold_window=3)])
+    assert {problem.hint for problem in problems} == {
+        "did you mean 'failure_hint'?",
+        "did you mean 'hold_window_sec'?",
+    }
+
+
 def test_an_unknown_check_type_is_told_from_an_invalid_entry() -> None:
     unknown = {"type": "any", "checks": [_EXISTS, {"type": "quantum_state", "x": 1}]}
     entries, problems = parse_entries_located([_objective(check=unknown)])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -29,11 +30,19 @@ def test_a_spec_is_a_case_that_fails_with_its_findings() -> None:
     bad, good = found.findall("testcase")
     failure = bad.find("failure")
     assert failure is not None
-    assert failure.get("message") == "m <&> \"'"
+    assert failure.get("message") == "m <&> \"' [DB203]"
     assert failure.get("type") == "DB203"
     assert "/specs/bad.yaml:1:2: warning: p: m" in str(failure.text)
     assert good.find("failure") is None
     assert "DB006" in str(good.findtext("system-out"))
+
+
+def test_the_message_says_that_there_is_more() -> None:
+    others = (replace(WARNING, rule="DB205"), replace(WARNING, rule="DB206"))
+    found = suite(LintReport((BAD,), (WARNING, *others))).find("testcase/failure")
+    assert found is not None
+    assert found.get("message") == "m <&> \"' [DB203] (and 2 more)"
+    assert found.get("type") == "DB203, DB205, DB206"
 
 
 def test_fail_on_decides() -> None:
