@@ -10,7 +10,8 @@ from devops_bench.core.json import JsonObject
 from devops_bench.k8s.resources import ApiResource
 from devops_bench.k8s.view import ResourceQuery
 from devops_bench.lint.kinds import Kinds
-from devops_bench.lint.trace import Trace, trace
+from devops_bench.lint.server import is_always_there, never_returned
+from devops_bench.lint.trace import PathFault, Trace, trace
 from devops_bench.tasks.loader import LoadedParts
 from devops_bench.tasks.model import Task
 from devops_bench.tasks.yaml import DocPath
@@ -140,10 +141,23 @@ class Subject:
             return None
         key = (leaf.node.kind, path.text)
         if key not in self._traces:
-            resource = self.resource(leaf.node.kind)
-            shape = self.kinds.shape(resource) if resource is not None else None
-            self._traces[key] = trace(shape, path.steps) if shape is not None else None
+            self._traces[key] = self._traced(self.resource(leaf.node.kind), path)
         return self._traces[key]
+
+    def _traced(self, resource: ApiResource | None, path: Path) -> Trace | None:
+        if resource is None:
+            return None
+        unread = never_returned(resource, path.leading_names)
+        if unread is not None:
+            return Trace(faults=[PathFault(*unread)])
+        shape = self.kinds.shape(resource)
+        if shape is None:
+            return None
+        found = trace(shape, path.steps)
+        names = path.leading_names
+        if len(names) == len(path.steps) and not found.faults:
+            found.always_there = found.always_there or is_always_there(resource, names)
+        return found
 
 
 def _leaves(

@@ -52,7 +52,7 @@ class Trace:
         end: The shape of what it finds; ``None`` when nothing is known about it.
         faults: Steps that lead nowhere, at most one in the path itself and one per filter.
         compared: The comparisons of its filters.
-        always_there: Whether every object of the kind has a value there.
+        always_there: Whether the schema wants a value there of every object of the kind.
     """
 
     end: Shape | None = None
@@ -61,27 +61,13 @@ class Trace:
     always_there: bool = False
 
 
-SERVER_SET = frozenset(
-    {
-        ("apiVersion",),
-        ("kind",),
-        ("metadata",),
-        ("metadata", "creationTimestamp"),
-        ("metadata", "name"),
-        ("metadata", "resourceVersion"),
-        ("metadata", "uid"),
-    }
-)
-"""What the API server sets on every object that it keeps."""
-
-
 def trace(shape: Shape, steps: tuple[Step, ...]) -> Trace:
     """Return what ``steps`` meet, starting at an object of ``shape``."""
     result = Trace()
     _follow(shape, steps, result)
     names = tuple(step.name for step in steps if isinstance(step, Name))
     if len(names) == len(steps) and not result.faults:
-        result.always_there = names in SERVER_SET or _all_required(shape, names)
+        result.always_there = _all_required(shape, names)
     return result
 
 

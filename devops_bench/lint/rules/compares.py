@@ -37,7 +37,8 @@ _SAMPLES = (*(chr(code) for code in range(0x20, 0x7F)), "é", "☃", "web-1", "r
         The schema of the kind has no such field, in the version of Kubernetes that was asked for
         (--kubernetes-version). The API server drops or refuses fields that it does not know, so
         that nothing will ever be found there: every op but absent fails whatever the agent does,
-        and absent passes whatever it does. Names inside of filters are looked up too.
+        and absent passes whatever it does. Names inside of filters are looked up too, and so are
+        fields that can only be written: the server moves stringData of a Secret to its data.
     """,
     fires=spec("""
         verification_spec:

@@ -23,18 +23,25 @@ _REMEMBERED = frozenset(
 """What does not come back when the harm is undone; read once at the end, it still tells."""
 
 
+_WHEN = {
+    "assert": "once, at the end",
+    "converge": "after the turn, until it passes",
+}
+
+
 @rule(
     "DB203",
-    "a safeguard that looks once, at harm that can be undone",
+    "a safeguard that looks after the turn, at harm that can be undone",
     level=Level.WARNING,
     exception="notice where the mode is written",
     why="""
-        A safeguard in assert mode (the default) is judged once, after the agent's turn. Scaled to
-        zero and back, deleted and created again, opened and closed again: the state at the end is
-        the same, and the harm was done. mode: hold watches the check from the baseline to the end
+        A safeguard in assert mode (the default) is judged once, after the agent's turn, and one in
+        converge mode waits even then until it passes. Scaled to zero and back, deleted and created
+        again, opened and closed again: the state at the end is the same, and the harm was done.
+        mode: hold watches the check from the baseline to the end
         of the turn. assert is right where the object itself remembers (metadata.uid,
         creationTimestamp, generation, a container's restartCount), and where only the end counts (a
-        node is uncordoned again): say mode: assert then, and this is only a notice.
+        node is uncordoned again): say the mode then, and this is only a notice.
     """,
     fires=spec("""
         verification_spec:
@@ -64,17 +71,18 @@ _REMEMBERED = frozenset(
     """),
 )
 def assert_misses_harm(subject: Subject) -> Iterator[Finding]:
-    """Find safeguards in assert mode over what can be set back."""
+    """Find safeguards that are judged after the turn, over what can be set back."""
     for located in subject.entries:
         entry = located.entry
-        if entry.role != "safeguard" or entry.resolved_mode != "assert":
+        if entry.role != "safeguard" or entry.resolved_mode == "hold":
             continue
         leaves = [leaf for leaf in subject.leaves_of(located) if isinstance(leaf.node, Check)]
         if leaves and not all(_is_remembered(leaf) for leaf in leaves):
             is_meant = entry.mode is not None
             yield Finding(
                 (*located.path, "mode" if is_meant else "name"),
-                "it is judged once, at the end: harm that was undone by then is not seen",
+                f"it is judged {_WHEN[entry.resolved_mode]}: harm that was undone by then is not "
+                "seen",
                 "say mode: hold, so that it is watched during the whole turn",
                 key=True,
                 level=Level.NOTICE if is_meant else None,
