@@ -9,6 +9,7 @@ from typing import Final
 from devops_bench.verification.paths import (
     AllOf,
     AnyOf,
+    Comparison,
     Condition,
     Descend,
     Exists,
@@ -19,6 +20,7 @@ from devops_bench.verification.paths import (
     Slice,
     Step,
 )
+from devops_bench.verification.regex import Pattern
 from devops_bench.verification.values import ComparingOp
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -51,6 +53,11 @@ def without_literals(path: Path, instead: str) -> str:
     return f"${_steps(path.steps, instead)}" if compares(path) else path.text
 
 
+def whole(path: Path) -> str:
+    """Return the text of a path in one form: two paths that mean the same have the same one."""
+    return f"${_steps(path.steps, None)}"
+
+
 def named(names: tuple[str, ...]) -> str:
     """Return a path of names alone; names that need an escape, and what follows them, are left out.
 
@@ -79,11 +86,11 @@ def _condition_compares(condition: Condition) -> bool:
     return True
 
 
-def _steps(steps: tuple[Step, ...], instead: str) -> str:
+def _steps(steps: tuple[Step, ...], instead: str | None) -> str:
     return "".join(_step(step, instead) for step in steps)
 
 
-def _step(step: Step, instead: str) -> str:
+def _step(step: Step, instead: str | None) -> str:
     if isinstance(step, Name):
         quoted = json.dumps(step.name, ensure_ascii=False)
         return f".{step.name if _PLAIN.fullmatch(step.name) else quoted}"
@@ -100,11 +107,16 @@ def _step(step: Step, instead: str) -> str:
     return "[*]"
 
 
-def _condition(condition: Condition, instead: str) -> str:
+def _condition(condition: Condition, instead: str | None) -> str:
     if isinstance(condition, AllOf | AnyOf):
         word = " && " if isinstance(condition, AllOf) else " || "
         return word.join(_condition(part, instead) for part in condition.conditions)
     asked = f"@{_steps(condition.steps, instead)}"
     if isinstance(condition, Exists):
         return f"!{asked}" if condition.negated else asked
-    return f"{asked} {_OPS[condition.op]} {instead}"
+    return f"{asked} {_OPS[condition.op]} {_literal(condition) if instead is None else instead}"
+
+
+def _literal(condition: Comparison) -> str:
+    literal = condition.literal
+    return json.dumps(literal.text if isinstance(literal, Pattern) else literal)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import cast
 
 from devops_bench.core.diagnostics import Level
-from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.lint.canonical import canonical_check
+from devops_bench.lint.demands import Demands, demands_of
 from devops_bench.lint.model import Finding, rule, spec
-from devops_bench.lint.subject import Leaf, LocatedEntry, Subject
-from devops_bench.verification.checks.resource_property import ResourceProperty
-from devops_bench.verification.placeholders import has_placeholder
-from devops_bench.verification.values import ComparingOp, Undecided, compare
+from devops_bench.lint.subject import Subject
 
 LIGHTEST = 0.01
 """The share of its role's total below which an entry's weight cannot be seen in the score."""
-
-_TOGETHER = frozenset({"all", "parallel", "sequence"})
 
 
 @rule(
@@ -78,6 +71,7 @@ def weightless(subject: Subject) -> Iterator[Finding]:
     why="""
         Both have the same role, mode and check, so that one fault counts twice and the other
         entries count less. Usually one of them was copied and was meant to check something else.
+        Other words for the same kind, path, selector or quantity make no other check.
     """,
     fires=spec("""
         verification_spec:
@@ -106,7 +100,7 @@ def repeated(subject: Subject) -> Iterator[Finding]:
     first: dict[str, str] = {}
     for located in subject.entries:
         entry = located.entry
-        check = json.dumps(_without_names(located.raw.get("check")), sort_keys=True)
+        check = canonical_check(subject, entry.check, located.raw.get("check"))
         key = f"{entry.role}/{entry.resolved_mode}/{check}"
         if key in first:
             yield Finding(
@@ -118,32 +112,16 @@ def repeated(subject: Subject) -> Iterator[Finding]:
         first.setdefault(key, entry.name)
 
 
-def _without_names(check: JsonValue) -> JsonValue:
-    if not isinstance(check, dict):
-        return check
-    found: JsonObject = {key: value for key, value in check.items() if key != "name"}
-    if isinstance(children := check.get("checks"), list):
-        found["checks"] = [_without_names(child) for child in children]
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Demand:
-    """What an entry needs of one field: that every pass of the entry makes it so."""
-
-    node: ResourceProperty
-    leaf: Leaf
-    entry: LocatedEntry
-
-
 @rule(
     "DB208",
     "two entries that cannot both pass",
     level=Level.ERROR,
     why="""
-        They ask for different values of the same field of the same object: whatever the agent does,
-        one of them fails, and no solution gets the whole score. Only fields of one object (by
-        resource_name) without wildcards and filters are compared, in entries that need them.
+        They ask for different values of the same field of the same objects, or for something in an
+        object that must not be there: whatever the agent does, one of them fails, and no solution
+        gets the whole score. What an entry always needs is compared, that which stands within any
+        and some is not; objects are the same by name or by the same selector, paths by what they
+        mean, however they are written.
     """,
     fires=spec("""
         verification_spec:
@@ -193,60 +171,14 @@ class _Demand:
     """),
 )
 def contradicting(subject: Subject) -> Iterator[Finding]:
-    """Find pairs of demands that no value satisfies."""
-    by_field: dict[tuple[str, str, str, str], list[_Demand]] = {}
-    for demand in _demands(subject):
-        node = demand.node
-        resource = subject.resource(node.kind)
-        kind = str(resource) if resource is not None else node.kind.lower()
-        key = (kind, node.namespace, str(node.resource_name), str(node.path))
-        by_field.setdefault(key, []).append(demand)
-    for demands in by_field.values():
-        for index, later in enumerate(demands):
-            earlier = next(
-                (one for one in demands[:index] if _excludes(one.node, later.node)), None
+    """Find pairs of demands that nothing satisfies."""
+    demands = Demands(subject)
+    for later in demands_of(subject):
+        earlier = demands.add(later)
+        if earlier is not None:
+            yield Finding(
+                (*later.leaf.path, later.field),
+                f"{later.words} and {earlier.words}, which {earlier.entry.entry.name!r} asks for, "
+                "cannot both be",
+                "change one of the two",
             )
-            if earlier is not None:
-                yield Finding(
-                    (*later.leaf.path, "value" if later.node.value is not None else "op"),
-                    f"{_asked(later.node)} and {_asked(earlier.node)}, which "
-                    f"{earlier.entry.entry.name!r} asks for, cannot both be",
-                    "change one of the two",
-                )
-
-
-def _demands(subject: Subject) -> Iterator[_Demand]:
-    for leaf in subject.leaves:
-        node = leaf.node
-        if leaf.entry is None or not isinstance(node, ResourceProperty) or node.path is None:
-            continue
-        if node.resource_name is None or not set(leaf.within) <= _TOGETHER:
-            continue
-        path = leaf.parsed_path
-        texts = (node.kind, node.namespace, node.resource_name, str(node.value))
-        if path is None or path.is_plural or any(has_placeholder(text) for text in texts):
-            continue
-        if node.across_matches is None and not leaf.is_elsewhere:
-            yield _Demand(node, leaf, leaf.entry)
-
-
-def _excludes(one: ResourceProperty, other: ResourceProperty) -> bool:
-    ops = {one.op, other.op}
-    if "absent" in ops:
-        return ops != {"absent"}
-    for left, right in ((one, other), (other, one)):
-        if left.op == "eq" and right.op != "exists":
-            value = left.value
-            answer = compare(cast(ComparingOp, right.op), value, right.value)
-            if not isinstance(answer, Undecided) and not answer:
-                return True
-    for low, high in ((one, other), (other, one)):
-        if low.op in ("gt", "gte") and high.op in ("lt", "lte"):
-            strict = low.op == "gt" or high.op == "lt"
-            answer = compare("gte" if strict else "gt", low.value, high.value)
-            return not isinstance(answer, Undecided) and answer
-    return False
-
-
-def _asked(node: ResourceProperty) -> str:
-    return node.op if node.value is None else f"{node.op} {json.dumps(node.value)}"
