@@ -12,6 +12,7 @@ from typing import Final
 from devops_bench.core.json import JsonObject
 from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.resources import ApiResource, Catalogue
+from devops_bench.k8s.stored import as_stored
 from devops_bench.k8s.view import Matched, Reading, ResourceQuery, Snapshot, Unreadable
 from devops_bench.k8s.watch.tables import Matcher
 
@@ -92,7 +93,8 @@ class ManifestView:
         return Matched(tuple(found))
 
     def _placed(self, data: JsonObject) -> KubeObject:
-        """Return an object with the namespace that applying it would give it."""
+        """Return an object as a server would keep it, in the namespace that applying gives it."""
+        data = as_stored(data)
         obj = KubeObject(data)
         resource = self._catalogue.find_exact(str(data.get("apiVersion")), str(data.get("kind")))
         if obj.namespace or (resource is not None and not resource.namespaced):

@@ -13,8 +13,9 @@ from devops_bench.core.json import JsonValue
 from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.resources import ApiResource
 from devops_bench.k8s.selectors import parse_selector
+from devops_bench.k8s.stored import as_stored
 from devops_bench.k8s.view import Matched, ResourceQuery, Snapshot
-from devops_bench.lint.server import as_stored, is_built_in, is_free_map, is_kept, stays_as_written
+from devops_bench.lint.server import is_built_in, is_free_map, is_kept, stays_as_written
 from devops_bench.lint.subject import Leaf, LocatedEntry, Subject
 from devops_bench.verification.base import CheckNode
 from devops_bench.verification.checks.resource_property import ResourceProperty
@@ -48,7 +49,7 @@ class OnSetup:
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
         objects = subject.task.setup.objects
-        self._objects = [KubeObject(as_stored(one)) for one in objects]
+        self._objects = [KubeObject(as_stored(one, has_placeholder)) for one in objects]
         self._namespaces = {str(one.name) for one in self._objects if _kind(one) == "Namespace"}
 
     def __bool__(self) -> bool:

@@ -7,14 +7,11 @@ fields and say nothing about what is only ever written.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping
 from typing import Final
 
-from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.core.json import JsonValue
 from devops_bench.k8s.resources import ApiResource
-from devops_bench.verification.placeholders import has_placeholder
 
 _POD: Final = [
     "dnsPolicy",
@@ -182,8 +179,12 @@ def is_always_there(resource: ApiResource, names: tuple[str, ...]) -> bool:
     """Return whether the server sees to it that every object of the kind has the field."""
     if names in _EVERY_OBJECT or (resource.namespaced and names == ("metadata", "namespace")):
         return True
-    filled_in = _FILLED_IN.get(f"{resource.group}/{resource.kind}", "")
-    return ".".join(names) in filled_in.split()
+    return ".".join(names) in filled_in(resource)
+
+
+def filled_in(resource: ApiResource) -> tuple[str, ...]:
+    """Return the paths that the server fills in on every object of the kind."""
+    return tuple(_FILLED_IN.get(f"{resource.group}/{resource.kind}", "").split())
 
 
 def never_returned(resource: ApiResource, names: tuple[str, ...]) -> tuple[str, str] | None:
@@ -208,43 +209,6 @@ def never_returned(resource: ApiResource, names: tuple[str, ...]) -> tuple[str, 
 def least_value(resource: ApiResource, name: str) -> int | None:
     """Return the least whole number that the server takes in a field of this name."""
     return _COUNTS.get(name) if is_built_in(resource) else None
-
-
-def as_stored(raw: JsonObject) -> JsonObject:
-    """Return an object of a setup as the server keeps it, as far as that is the same for all.
-
-    ``stringData`` of a Secret becomes ``data``, empty maps of ConfigMaps and Secrets are dropped.
-    """
-    if raw.get("apiVersion") != "v1" or raw.get("kind") not in ("ConfigMap", "Secret"):
-        return raw
-    kept = {key: value for key, value in raw.items() if key != "stringData"}
-    if raw.get("kind") == "Secret":
-        kept.setdefault("type", "Opaque")
-        written, encoded = raw.get("stringData"), raw.get("data")
-        data = {key: _again(value) for key, value in _map(encoded).items()}
-        data.update({key: _encoded(value) for key, value in _map(written).items()})
-        kept["data"] = data
-    return {key: value for key, value in kept.items() if value not in ({}, None)}
-
-
-def _map(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, dict) else {}
-
-
-def _encoded(value: JsonValue) -> JsonValue:
-    if not isinstance(value, str) or has_placeholder(value):
-        return value
-    return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
-
-
-def _again(value: JsonValue) -> JsonValue:
-    """Return base64 as the server writes it, which drops line breaks within."""
-    if not isinstance(value, str) or has_placeholder(value):
-        return value
-    try:
-        return base64.b64encode(base64.b64decode("".join(value.split()), validate=True)).decode()
-    except (binascii.Error, ValueError):  # the server refuses the object
-        return value
 
 
 def stays_as_written(resource: ApiResource, names: tuple[str, ...], *, plural: bool) -> bool:

@@ -75,6 +75,16 @@ def test_what_only_a_server_converts_is_not_read(kind: str, readable: bool) -> N
         assert "reads autoscaling/v2" in reading.reason
 
 
+def test_a_secret_is_shown_as_a_server_keeps_it() -> None:
+    secret: JsonObject = {**obj("Secret", "s"), "stringData": {"token": "abc"}}
+    query = ResourceQuery("secrets", "default", name="s")
+    reading = ManifestView([secret], "o.yaml").view([query], 1.0).read(query)
+    assert isinstance(reading, Matched)
+    (found,) = reading.objects
+    assert found.data["data"] == {"token": "YWJj"}
+    assert "stringData" not in found.data
+
+
 def test_every_version_of_a_custom_kind_reads_the_same() -> None:
     view = ManifestView(
         [

@@ -1,0 +1,52 @@
+"""What the API server keeps of an object that it is sent, where it is the same for all. Pure."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+
+from devops_bench.core.json import JsonObject, JsonValue
+
+
+def as_stored(raw: JsonObject, is_open: Callable[[str], bool] = lambda _: False) -> JsonObject:
+    """Return an object as the server keeps it, as far as that is the same for all.
+
+    ``stringData`` of a Secret becomes ``data``, base64 is written in one form, empty maps of
+    ConfigMaps and Secrets are dropped
+    (https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/secret-v1/).
+
+    Args:
+        raw: The object, as it is sent.
+        is_open: Tells texts that are not known yet, and so stay as they are.
+    """
+    if raw.get("apiVersion") != "v1" or raw.get("kind") not in ("ConfigMap", "Secret"):
+        return raw
+    kept = {key: value for key, value in raw.items() if key != "stringData"}
+    if raw.get("kind") == "Secret":
+        kept.setdefault("type", "Opaque")
+        data = {key: _again(value, is_open) for key, value in _map(raw.get("data")).items()}
+        written = _map(raw.get("stringData"))
+        data.update({key: _encoded(value, is_open) for key, value in written.items()})
+        kept["data"] = data
+    return {key: value for key, value in kept.items() if value not in ({}, None)}
+
+
+def _map(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, dict) else {}
+
+
+def _encoded(value: JsonValue, is_open: Callable[[str], bool]) -> JsonValue:
+    if not isinstance(value, str) or is_open(value):
+        return value
+    return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
+
+
+def _again(value: JsonValue, is_open: Callable[[str], bool]) -> JsonValue:
+    """Return base64 as the server writes it, which drops line breaks within."""
+    if not isinstance(value, str) or is_open(value):
+        return value
+    try:
+        return base64.b64encode(base64.b64decode("".join(value.split()), validate=True)).decode()
+    except (binascii.Error, ValueError):  # the server refuses the object
+        return value

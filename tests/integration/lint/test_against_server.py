@@ -1,0 +1,160 @@
+"""What lint believes of the API server, asked of one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.k8s.resources import ApiResource
+from devops_bench.k8s.stored import as_stored
+from devops_bench.lint.kinds import Kinds, kinds_of
+from devops_bench.lint.schemas import DEFAULT_VERSION, load_definitions
+from devops_bench.lint.server import filled_in, is_kept, never_returned
+from devops_bench.verification.paths import MISSING, parse_path
+from tests.integration.conftest import PROVIDER
+from tests.integration.harness import Plane
+
+pytestmark = pytest.mark.skipif(
+    PROVIDER != "local", reason="the tables are those of the version that the local provider runs"
+)
+
+POD: JsonObject = {"containers": [{"name": "c", "image": "x"}]}
+ONCE: JsonObject = {"template": {"spec": {"restartPolicy": "Never", **POD}}}
+PODS: JsonObject = {
+    "selector": {"matchLabels": {"a": "b"}},
+    "template": {"metadata": {"labels": {"a": "b"}}, "spec": POD},
+}
+SPECS: dict[str, JsonObject] = {
+    "apps/v1 Deployment": PODS,
+    "apps/v1 StatefulSet": PODS,
+    "apps/v1 ReplicaSet": PODS,
+    "apps/v1 DaemonSet": PODS,
+    "v1 ReplicationController": {**PODS, "selector": {"a": "b"}},
+    "batch/v1 CronJob": {"schedule": "* * * * *", "jobTemplate": {"spec": ONCE}},
+    "batch/v1 Job": ONCE,
+    "autoscaling/v2 HorizontalPodAutoscaler": {
+        "maxReplicas": 3,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"},
+    },
+    "networking.k8s.io/v1 NetworkPolicy": {"podSelector": {}},
+    "v1 Namespace": {},
+    "v1 PersistentVolume": {
+        "accessModes": ["ReadWriteOnce"],
+        "capacity": {"storage": "1Gi"},
+        "hostPath": {"path": "/x"},
+    },
+    "v1 PersistentVolumeClaim": {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
+    "v1 Pod": POD,
+    "v1 Service": {"ports": [{"port": 80}]},
+    "apiextensions.k8s.io/v1 CustomResourceDefinition": {
+        "group": "ex.test",
+        "scope": "Namespaced",
+        "names": {"kind": "Thing", "plural": "things"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object"}},
+            }
+        ],
+    },
+}
+"""The least that each kind takes under ``spec``."""
+PLAIN: dict[str, JsonObject] = {
+    "storage.k8s.io/v1 StorageClass": {"provisioner": "x"},
+    "scheduling.k8s.io/v1 PriorityClass": {"value": 5},
+    "v1 Secret": {"stringData": {"token": "abc"}, "data": {"old": "b2\nxk"}},
+}
+OBJECTS: dict[str, JsonObject] = {**{kind: {"spec": spec} for kind, spec in SPECS.items()}, **PLAIN}
+
+
+@pytest.fixture(scope="module")
+def kinds() -> Kinds:
+    definitions = load_definitions(DEFAULT_VERSION)
+    assert definitions is not None
+    return kinds_of(definitions, DEFAULT_VERSION)
+
+
+def made(word: str, rest: JsonObject) -> JsonObject:
+    api_version, kind = word.split()
+    name = "things.ex.test" if kind == "CustomResourceDefinition" else "a"
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **rest}
+
+
+def as_kept(plane: Plane, obj: JsonObject) -> JsonObject:
+    """Return what the server would keep of an object; nothing is created."""
+    shown = plane.run_kubectl(
+        *("create", "--dry-run=server", "--validate=false", "-o", "json", "-f", "-"),
+        stdin=json.dumps(obj),
+    )
+    kept: JsonValue = json.loads(shown)
+    assert isinstance(kept, dict)
+    return kept
+
+
+def resource_of(kinds: Kinds, obj: JsonObject) -> ApiResource:
+    found = kinds.catalogue.find_exact(str(obj["apiVersion"]), str(obj["kind"]))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("word", OBJECTS)
+def test_what_is_said_to_be_filled_in_is(plane: Plane, kinds: Kinds, word: str) -> None:
+    obj = made(word, OBJECTS[word])
+    kept = as_kept(plane, obj)
+    paths = filled_in(resource_of(kinds, obj))
+    assert paths
+    for path in paths:
+        (element,) = parse_path(path).find(kept).elements
+        assert element is not MISSING, f"{word} has no {path}"
+
+
+def test_every_kind_of_the_table_is_asked_about(kinds: Kinds) -> None:
+    asked = {str(made(word, {})["kind"]) for word in OBJECTS}
+    assert {one.kind for one in kinds.catalogue.resources if filled_in(one)} == asked
+
+
+def test_a_secret_is_kept_as_we_say(plane: Plane, kinds: Kinds) -> None:
+    obj = made("v1 Secret", PLAIN["v1 Secret"])
+    kept = as_kept(plane, obj)
+    ours = as_stored(obj)
+    assert {key: kept.get(key) for key in ("data", "type", "stringData")} == {
+        key: ours.get(key) for key in ("data", "type", "stringData")
+    }
+    assert never_returned(resource_of(kinds, obj), ("stringData", "token")) is not None
+
+
+EMPTY: list[tuple[str, str, JsonValue]] = [
+    ("apps/v1 Deployment", "spec.replicas", 0),
+    ("apps/v1 Deployment", "spec.paused", False),
+    ("apps/v1 Deployment", "spec.minReadySeconds", 0),
+    ("apps/v1 Deployment", "metadata.annotations.a", ""),
+    ("apps/v1 Deployment", "spec.template.spec.hostNetwork", False),
+    ("apps/v1 Deployment", "spec.template.spec.automountServiceAccountToken", False),
+    ("batch/v1 CronJob", "spec.suspend", False),
+    ("v1 ConfigMap", "immutable", False),
+    ("v1 ConfigMap", "data.a", ""),
+    ("v1 Node", "spec.unschedulable", False),
+]
+
+
+@pytest.mark.parametrize(("word", "path", "value"), EMPTY)
+def test_what_holds_nothing_is_kept_or_not_as_we_say(
+    plane: Plane, kinds: Kinds, word: str, path: str, value: JsonValue
+) -> None:
+    obj: JsonObject = json.loads(json.dumps(made(word, OBJECTS.get(word, {}))))
+    names = tuple(path.split("."))
+    parent = obj
+    for name in names[:-1]:
+        below = parent.setdefault(name, {})
+        assert isinstance(below, dict)
+        parent = below
+    parent[names[-1]] = value
+    (element,) = parse_path(path).find(as_kept(plane, obj)).elements
+    assert (element == value) is is_kept(resource_of(kinds, obj), names, value)
