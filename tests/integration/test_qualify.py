@@ -50,7 +50,7 @@ def a_spec(
     *,
     mutants: Sequence[JsonObject] = (HARM,),
     oracle: str = "=3",
-    **rest: JsonValue,
+    access: JsonValue = None,
 ) -> Path:
     return write_task(
         folder / "web",
@@ -58,7 +58,7 @@ def a_spec(
         entries=[GOAL, FLOOR],
         verification_budget_sec=3,
         controls={"oracle": {"run": f"{SCALE}{oracle}"}, "mutants": list(mutants)},
-        **rest,
+        access=access,
     )
 
 
