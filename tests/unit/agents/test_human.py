@@ -93,9 +93,12 @@ def test_the_shell_has_the_kubeconfig_and_its_exit_ends_the_turn(
 def test_control_c_ends_a_command_and_not_the_shell(person: Person, make_turn: MakeTurn) -> None:
     result = person.use(
         make_turn(),
-        ("kubectl is set up", "echo be''gun; sleep 99\n"),
+        ("kubectl is set up", "PS1='re''ady> '\n"),
+        # The command itself says that it has the terminal: the shell alone would keep an interrupt.
+        ("ready> ", "sh -c 'echo be\"\"gun; exec sleep 99'\n"),
         ("begun", "\x03"),
-        ("^C", "exit\n"),
+        # What is typed before the prompt is there again may go with the interrupted line.
+        ("ready> ", "exit\n"),
     )
     assert result.status in (AgentStatus.COMPLETED, AgentStatus.FAILED)
     assert result.exit_code in (0, 130)
