@@ -173,10 +173,10 @@ def escalations(rule: PolicyRule, namespaces: tuple[str, ...]) -> Iterator[str]:
         rule: The rule.
         namespaces: Where it holds; empty for the whole cluster.
     """
-    for verb in rule.verbs:
+    for granted in rule.verbs:
         # What it is worth depends on the other half of the pair, which another rule may grant.
-        if verb.startswith(_IMPERSONATE):
-            yield f"{verb} {rule.resources[0] if rule.resources else ''}: {_ACTS_AS}"
+        if granted.startswith(_IMPERSONATE):
+            yield f"{granted} {','.join(rule.resources)}: {_ACTS_AS}"
     for danger in DANGERS:
         if danger.scope == "cluster" and namespaces:
             continue
