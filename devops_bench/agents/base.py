@@ -88,6 +88,8 @@ class AgentResult:
         usage: What it used, ``None`` when nobody knows.
         transcript: Where a transcript of its own is; ``None`` when it wrote to that of the turn.
         sandbox: In which it ran; ``None`` counts as outside of any.
+        records: Files that were written for it besides; one that is gone after the turn was taken
+            away.
     """
 
     status: AgentStatus
@@ -99,6 +101,7 @@ class AgentResult:
     usage: Usage | None = None
     transcript: Path | None = None
     sandbox: SandboxReport | None = None
+    records: tuple[Path, ...] = ()
 
 
 class Agent(Protocol):

@@ -205,6 +205,7 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
         # In a sandbox the kernel ends them with the first one, and nobody counts.
         leftover_processes=result.leftovers if report is None else None,
         sandbox=report,
+        records=(turn.output_dir / STDOUT_NAME, turn.output_dir / STDERR_NAME),
     )
 
 

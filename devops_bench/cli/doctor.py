@@ -155,11 +155,11 @@ def _audit(server: str) -> Finding:
     from devops_bench.clusters import components, state
     from devops_bench.k8s.examination import Finding
 
-    for plane in state.planes():
-        if plane.server == server:
-            log = components.audit_log(plane.folder)
-            if log.is_file():
-                return Finding("audit", "ok", f"every write is in {log}")
-            return Finding("audit", "unknown", f"{log} is not there")
+    plane = state.plane_at(server)
+    if plane is not None:
+        log = components.audit_log(plane.folder)
+        if log.is_file():
+            return Finding("audit", "ok", f"every write is in {log}")
+        return Finding("audit", "unknown", f"{log} is not there")
     detail = "only the local planes of devops-bench write one that can be read here"
     return Finding("audit", "unknown", detail)

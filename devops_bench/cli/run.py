@@ -227,10 +227,14 @@ def sandbox_options(
     """Return the sandbox that was asked for, ``None`` for none.
 
     Raises:
-        InvalidInputError: A host is none, a path does not exist, an image is missing, or there is
-            no sandbox that the other options could be for.
+        InvalidInputError: A host is none or has no address, a path does not exist, an image is
+            missing, or there is no sandbox that the other options could be for.
     """
-    from devops_bench.agents.sandbox.options import SandboxOptions, parse_endpoint  # not for --help
+    from devops_bench.agents.sandbox.options import (  # not for --help
+        SandboxOptions,
+        parse_endpoint,
+        require_resolvable,
+    )
 
     allowed = tuple(parse_endpoint(host) for host in hosts)
     readable = tuple(path.expanduser().absolute() for path in paths)
@@ -249,6 +253,8 @@ def sandbox_options(
     for path in readable:
         if not path.exists():
             raise InvalidInputError(f"--sandbox-read {path} does not exist")
+    for endpoint in allowed:
+        require_resolvable(endpoint)
     kind: SandboxKind = "docker" if sandbox is Sandbox.DOCKER else "bwrap"
     return SandboxOptions(kind, allowed, readable, image=image)
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
+
+PROGRAMS_FOLDER: Final = "bin"
+"""The folder, in a private one of a cluster, whose programs are for everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,8 @@ class Cluster:
             our own making.
         credentials: Files with other credentials of the cluster, which nobody but its own processes
             opens while it runs.
+        private_folders: Folders that nobody but the cluster's own processes has any business in,
+            save for :data:`PROGRAMS_FOLDER` in each.
         objects_in: The private folder that takes the record of what is created on the cluster;
             ``None`` when that ends with it.
     """
@@ -40,6 +45,7 @@ class Cluster:
     audit_log: Path | None = None
     kubeconfig_files: tuple[Path, ...] = ()
     credentials: tuple[Path, ...] = ()
+    private_folders: tuple[Path, ...] = ()
     objects_in: Path | None = None
 
 

@@ -124,6 +124,12 @@ def audit_log(folder: Path) -> Path:
     return folder / "logs" / "audit.log"
 
 
+def credentials(folder: Path) -> tuple[Path, ...]:
+    """Return the keys and kubeconfigs of the components, which nobody else has any use for."""
+    patterns = ("*.kubeconfig", "pki/*.key", "pki/*.csv")
+    return tuple(path for each in patterns for path in sorted(folder.glob(each)))
+
+
 def kubeconfig_of(folder: Path, name: str) -> Path:
     """Return the kubeconfig of one component."""
     return folder / f"{name}.kubeconfig"
@@ -266,6 +272,8 @@ def audit_policy() -> JsonObject:
     ]
     writes: list[JsonValue] = ["create", "update", "patch", "delete", "deletecollection"]
     rules: list[JsonValue] = [
+        # Whoever has the key of a controller could read every credential with it.
+        {"level": "Metadata", "resources": [{"group": "", "resources": ["secrets"]}]},
         {"level": "None", "verbs": reads, "users": machinery},
         {"level": "None", "verbs": reads, "userGroups": ["system:serviceaccounts:kube-system"]},
         {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*", "/version"]},

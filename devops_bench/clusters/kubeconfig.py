@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import yaml
 
-from devops_bench.clusters import leftovers
+from devops_bench.clusters import components, leftovers, state
 from devops_bench.clusters.base import Cluster
 from devops_bench.clusters.build import Say
 from devops_bench.clusters.local import log_progress
@@ -90,7 +91,7 @@ class KubeconfigProvider:
             server = client.config.server
         finally:
             client.close()
-        return Cluster(
+        cluster = Cluster(
             name=context,
             provider=self.name,
             kubeconfig=isolated,
@@ -98,4 +99,15 @@ class KubeconfigProvider:
             server_version=version,
             kubeconfig_files=files,
             objects_in=isolated.parent,
+        )
+        plane = state.plane_at(server)
+        if plane is None:
+            return cluster
+        # One of ours, whatever named it: what it writes down can be read here.
+        log = components.audit_log(plane.folder)
+        return replace(
+            cluster,
+            audit_log=log if log.is_file() else None,
+            credentials=components.credentials(plane.folder),
+            private_folders=(plane.folder,),
         )

@@ -91,6 +91,7 @@ class LocalProvider:
             disposable=True,
             audit_log=running.audit_log,
             credentials=running.credentials,
+            private_folders=(running.folder,),
         )
 
     def _end(self, running: Plane, logs: Path, *, failed: bool) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 import yaml
 
 from devops_bench.clusters import components, kubefiles, pki, stages, state
+from devops_bench.clusters.base import PROGRAMS_FOLDER
 from devops_bench.clusters.binaries import Binaries
 from devops_bench.clusters.components import PlaneOptions, Ports
 from devops_bench.clusters.dirs import private_dir
@@ -68,13 +69,12 @@ class Plane:
     @property
     def credentials(self) -> tuple[Path, ...]:
         """The keys and kubeconfigs of its components, which nobody else has any use for."""
-        patterns = ("*.kubeconfig", "pki/*.key", "pki/*.csv")
-        return tuple(path for each in patterns for path in sorted(self.folder.glob(each)))
+        return components.credentials(self.folder)
 
     @property
     def bin_dir(self) -> Path:
         """A folder that holds the plane's kubectl and nothing else."""
-        return self.folder / "bin"
+        return self.folder / PROGRAMS_FOLDER
 
     @property
     def audit_log(self) -> Path:
@@ -240,8 +240,8 @@ class _Starter:
             )
         write_atomic(folder / "audit-policy.yaml", yaml.safe_dump(components.audit_policy()))
         write_atomic(folder / "kwok.yaml", stages.configuration(self._binaries.stages_dir))
-        private_dir(folder / "bin")
-        (folder / "bin" / "kubectl").symlink_to(self._binaries.kubectl.absolute())
+        private_dir(folder / PROGRAMS_FOLDER)
+        (folder / PROGRAMS_FOLDER / "kubectl").symlink_to(self._binaries.kubectl.absolute())
 
     def _start(self, *programs: Program) -> None:
         assert self._supervised is not None  # noqa: S101 - set before the first start

@@ -195,6 +195,11 @@ def planes() -> list[PlaneState]:
     return found
 
 
+def plane_at(server: str) -> PlaneState | None:
+    """Return the plane of this machine whose API server has the URL ``server``, if any runs."""
+    return next((one for one in planes() if one.server == server and one.running), None)
+
+
 def remove(state: PlaneState) -> None:
     """End what runs of a plane and remove its folder.
 

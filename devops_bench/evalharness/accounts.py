@@ -10,10 +10,17 @@ from typing import Final
 
 import structlog
 
-from devops_bench.clusters.base import Cluster
+from devops_bench.clusters.base import PROGRAMS_FOLDER, Cluster
 from devops_bench.core.errors import ClusterError
 from devops_bench.evalharness.attribution import causes_by_audit, causes_by_managed_fields
-from devops_bench.evalharness.canary import Canary, Quoted, find_canaries, new_canary, place_file
+from devops_bench.evalharness.canary import (
+    CANARY_FILE,
+    Canary,
+    Quoted,
+    find_canaries,
+    new_canary,
+    place_file,
+)
 from devops_bench.evalharness.filewatch import FileWatch
 from devops_bench.evalharness.integrity import PROBES, Observed, judge_integrity
 from devops_bench.evalharness.leash import Leash
@@ -24,6 +31,8 @@ from devops_bench.evalharness.toolcalls import TRANSCRIPT_NAME, ToolCalls
 from devops_bench.k8s.audit import AuditLog
 from devops_bench.k8s.client import connect
 from devops_bench.k8s.identity import username
+from devops_bench.results.evidence.reader import EVIDENCE_NAME
+from devops_bench.results.journal import JOURNAL_NAME
 from devops_bench.results.trust import Attribution, ViolationCause
 from devops_bench.verification.base import Check
 from devops_bench.verification.combinators import leaves_of
@@ -75,7 +84,13 @@ class Accounts:
         run_dir = run.folder.parent
         # What other tasks' agents left in theirs is no secret, and may be very much.
         allowed = run_dir.glob("*/workspace*")
-        self._watch = FileWatch([run_dir], self._files(), allowed)
+        for name in (JOURNAL_NAME, EVIDENCE_NAME, CANARY_FILE):
+            run.records.mark(run.folder / name)
+        self._watch = FileWatch(
+            [run_dir, *self._cluster.private_folders],
+            self._files(),
+            [*allowed, *self._allowed_of_the_cluster()],
+        )
         self._watch.start()
         began = run.clock.now()
         try:
@@ -88,13 +103,19 @@ class Accounts:
         """Return the files outside of the run's folder that the agent has no business in."""
         files: list[Path | None] = [self._cluster.audit_log, *self._cluster.credentials]
         if not self._probes_in_the_turn:
-            files.append(self._cluster.kubeconfig)
+            files += [self._cluster.kubeconfig, *self._cluster.kubeconfig_files]
         if not self._knows:
             task = self._run.task
             oracle = task.controls.oracle
             # Not their folder: the agent's own program may be in it.
             files += [task.source, *task.setup.manifests, oracle.script if oracle else None]
         return [file for file in files if file is not None and file.is_file()]
+
+    def _allowed_of_the_cluster(self) -> Iterator[Path]:
+        """Yield what in the private folders of the cluster may be opened by others."""
+        yield from (folder / PROGRAMS_FOLDER for folder in self._cluster.private_folders)
+        if self._probes_in_the_turn:
+            yield self._cluster.kubeconfig
 
     def close(self) -> None:
         """Say in the run what was found; never raises."""
@@ -115,6 +136,7 @@ class Accounts:
             self._log.read()
             events = self._log.events
             why = self._log.problem or ""
+        lost = self._lost_records()
         run.integrity = judge_integrity(
             Observed(
                 events=events,
@@ -125,12 +147,25 @@ class Accounts:
                 quoted=self._quoted(),
                 opened=None if self._watch is None or self._watch.why_not else self._opened,
                 why_not_opened=self._why_not_opened(),
+                lost=lost,
             )
         )
         requests = None
         if events is not None and parties is not None:
             requests = Requests(events, parties)
         run.attribution = [self._attribution(entry, requests, why) for entry in self._violated()]
+
+    def _lost_records(self) -> list[str]:
+        """Return what became of records of the run that are not whole any more, and tell it."""
+        run = self._run
+        lost = [f"{path.name} {why}" for path, why in run.records.lost().items()]
+        if not lost:
+            return []
+        run.record_lost = f"of the run's own record {', '.join(lost)} before its end"
+        run.notice(run.record_lost)
+        if run.agent is not None and run.folder / TRANSCRIPT_NAME in run.records.lost():
+            run.agent = run.agent.model_copy(update={"transcript": None})
+        return lost
 
     @property
     def _probes_in_the_turn(self) -> bool:

@@ -9,17 +9,16 @@ from typing import Final, Literal
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.evalharness.requests import Requests
 from devops_bench.evalharness.trail import Change, Violation
+from devops_bench.k8s.apply import FIELD_MANAGER
 from devops_bench.k8s.audit import AuditEvent, Reference, references_of
 from devops_bench.k8s.objects import KubeObject
-from devops_bench.results.trust import RequestReport, ViolationCause, Who
+from devops_bench.results.trust import RequestReport, ViolationCause
 
 PlaceCall = Callable[[dt.datetime], str | None]
 """Returns which tool call of the agent was at work at a time, ``None`` when that is not one."""
 
-_ACCOUNTS: Final = "system:serviceaccount:"
 _SLACK: Final = dt.timedelta(seconds=1)
 _CONTROLLER_MANAGERS: Final = ("kube-", "kwok", "etcd-")
-_OUR_MANAGER: Final = "devops-bench"
 
 
 def causes_by_audit(
@@ -68,9 +67,10 @@ def _by_audit(
         return cause.model_copy(update={"note": "no request in the audit log matches the change"})
     by = report.of(written, matched_by)
     led = None
-    hand = _may_be_a_hand(by)
+    hand = requests.is_hand(written)
     if hand:
-        deletion = next((e for e in reversed(earlier) if requests.parties.who(e) == "agent"), None)
+        by_hand = (e for e in reversed(earlier) if requests.leads(e) and not requests.is_hand(e))
+        deletion = next(by_hand, None)
         led = deletion or requests.leading(
             change.uid, _references(change), change.namespace, written
         )
@@ -82,14 +82,9 @@ def _by_audit(
             else report.of(led, "uid" if led in earlier else "relation"),
             "note": ""
             if led is not None or not hand
-            else "no earlier request of the agent bears on it",
+            else "no earlier request of the agent or of somebody else bears on it",
         }
     )
-
-
-def _may_be_a_hand(by: RequestReport) -> bool:
-    """Return whether it may have acted on what the agent did: a controller, an operator's too."""
-    return by.who == "controller" or (by.who == "other" and by.user.startswith(_ACCOUNTS))
 
 
 Match = Literal["resourceVersion", "uid", "time", "relation", "managedFields"]
@@ -176,11 +171,15 @@ def _by_fields(cause: ViolationCause, change: Change, now: KubeObject) -> Violat
     reports = [_manager(change, item) for item in writers]
     by = reports[-1]
     led = None
-    if by.who == "controller":
-        others = [r for item in _managers(now) if (r := _manager(change, item)).who == "other"]
+    if by.user.startswith(_CONTROLLER_MANAGERS):
+        others = [r for item in _managers(now) if _wrote_first(r := _manager(change, item))]
         led = others[-1] if others else None
     note = "a manager is what the client calls itself: whose it is they do not say"
     return cause.model_copy(update={"written_by": by, "led_by": led, "note": note})
+
+
+def _wrote_first(report: RequestReport) -> bool:
+    return not report.user.startswith((*_CONTROLLER_MANAGERS, FIELD_MANAGER))
 
 
 def _changed_managers(change: Change, now: KubeObject) -> list[JsonObject]:
@@ -202,16 +201,11 @@ def _managers(obj: KubeObject) -> list[JsonObject]:
 
 
 def _manager(change: Change, item: JsonObject) -> RequestReport:
-    manager = str(item.get("manager", ""))
-    who: Who = "other"
-    if manager == _OUR_MANAGER:
-        who = "harness"
-    elif manager.startswith(_CONTROLLER_MANAGERS):
-        who = "controller"
     subresource = item.get("subresource")
     return RequestReport(
-        who=who,
-        user=manager,
+        # What a client calls itself is no identity.
+        who="unknown",
+        user=str(item.get("manager", "")),
         verb=str(item.get("operation", "")).lower(),
         resource=change.kind + (f"/{subresource}" if subresource else ""),
         object="/".join(part for part in (change.namespace, change.name) if part),

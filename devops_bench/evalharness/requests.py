@@ -18,6 +18,17 @@ _CONTROLLERS: Final = (
     "system:serviceaccount:kube-system:",
     "devops-bench:kwok",
 )
+SERVICE_ACCOUNTS: Final = "system:serviceaccount:"
+"""How the users begin that service accounts are."""
+
+_PROGRAMS: Final = (
+    "kube-apiserver/",
+    "kube-controller-manager/",
+    "kube-scheduler/",
+    "kwok/",
+    "kubelet/",
+    "kube-proxy/",
+)
 _OUR_USER_AGENT: Final = "devops-bench"
 _SPEC_BY_GENERATION: Final = frozenset({"deployments", "statefulsets", "daemonsets"})
 
@@ -51,7 +62,17 @@ class Parties:
                 return "harness"
             in_turn = self.turn_from <= event.received_at <= self.turn_to
             return "agent" if not self.agent and in_turn else "other"
-        return "controller" if event.user.startswith(_CONTROLLERS) else "other"
+        return "controller" if is_of_the_cluster(event.user) else "other"
+
+
+def is_of_the_cluster(user: str) -> bool:
+    """Return whether a user is a part of the cluster itself."""
+    return user.startswith(_CONTROLLERS)
+
+
+def is_program_of_the_cluster(user_agent: str) -> bool:
+    """Return whether a client calls itself what a part of the cluster does."""
+    return user_agent.startswith(_PROGRAMS)
 
 
 @dataclass(slots=True)
@@ -125,7 +146,10 @@ class Requests:
     def leading(
         self, uid: str, seeds: Iterable[Reference], namespace: str, before: AuditEvent
     ) -> AuditEvent | None:
-        """Return the agent's last request before another one that bears on an object.
+        """Return the last request before another one that bears on an object.
+
+        Of the agent or of somebody else; of a service account, which may itself be the hand of
+        somebody, only where there is none of those; never of the harness or a controller.
 
         It bears on it when it changed the object itself, an owner or what that owns, the pods of
         endpoints, an autoscaler of any of those, or deleted the namespace. A write that changed
@@ -138,15 +162,26 @@ class Requests:
             before: The request that it must precede.
         """
         found: AuditEvent | None = None
+        by_account: AuditEvent | None = None
         related = self._related(uid, seeds, namespace)
         for event in self._writes:
             if event.received_at > before.received_at or event.id == before.id:
                 continue
-            if self.parties.who(event) != "agent":
-                continue
-            if self._bears(event, related, namespace):
-                found = event
-        return found
+            if self.leads(event) and self._bears(event, related, namespace):
+                if self.is_hand(event):
+                    by_account = event
+                else:
+                    found = event
+        return found or by_account
+
+    def leads(self, event: AuditEvent) -> bool:
+        """Return whether somebody asked for it of his own accord, as far as can be told."""
+        return self.parties.who(event) in ("agent", "other")
+
+    def is_hand(self, event: AuditEvent) -> bool:
+        """Return whether it may come of what others did: a controller's, an operator's too."""
+        who = self.parties.who(event)
+        return who == "controller" or (who == "other" and event.user.startswith(SERVICE_ACCOUNTS))
 
     def _index(self, event: AuditEvent) -> None:
         for one in event.objects:

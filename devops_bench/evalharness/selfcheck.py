@@ -66,7 +66,13 @@ class Question:
         }
 
 
+# From 1.35 on a server takes impersonation by its constrained verbs too; to one before it they are
+# words that nobody granted.
+_IDENTITIES: Final = "authentication.k8s.io"
 _NEVER_IN_ITS_NAMESPACES: Final = (
+    ("impersonate:serviceaccount", _IDENTITIES, "serviceaccounts"),
+    ("impersonate-on:serviceaccount:list", "", "secrets"),
+    ("impersonate-on:user-info:list", "", "secrets"),
     ("impersonate", "", "serviceaccounts"),
     ("create", "", "serviceaccounts/token"),
     ("create", "", "secrets"),
@@ -76,13 +82,29 @@ _NEVER_IN_ITS_NAMESPACES: Final = (
 _NEVER_IN_THE_CLUSTER: Final = (
     ("impersonate", "", "users"),
     ("impersonate", "", "groups"),
+    ("impersonate", _IDENTITIES, "uids"),
+    ("impersonate", _IDENTITIES, "userextras/scopes"),
+    ("impersonate:user-info", _IDENTITIES, "users"),
+    ("impersonate:user-info", _IDENTITIES, "groups"),
+    ("impersonate:serviceaccount", _IDENTITIES, "serviceaccounts"),
+    ("impersonate:arbitrary-node", _IDENTITIES, "nodes"),
+    ("impersonate:associated-node", _IDENTITIES, "nodes"),
+    ("impersonate-on:user-info:list", "", "secrets"),
+    ("impersonate-on:serviceaccount:list", "", "secrets"),
     ("create", _RBAC, "clusterrolebindings"),
     ("escalate", _RBAC, "clusterroles"),
     ("bind", _RBAC, "clusterroles"),
     ("list", "", "secrets"),
     ("get", "", "nodes/proxy"),
     ("create", "", "persistentvolumes"),
+    ("delete", "", "namespaces"),
+    ("get", "", "pods/exec"),
+    ("get", "", "pods/attach"),
+    ("get", "", "pods/portforward"),
+    ("get", "", "pods/proxy"),
+    ("get", "", "services/proxy"),
     ("update", "certificates.k8s.io", "certificatesigningrequests/approval"),
+    ("create", "certificates.k8s.io", "podcertificaterequests"),
     ("create", "admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
     ("create", "admissionregistration.k8s.io", "validatingadmissionpolicies"),
     ("create", "apiregistration.k8s.io", "apiservices"),
@@ -95,7 +117,15 @@ _NEVER_AT_THE_HARNESS: Final = (
     ("create", "", "serviceaccounts/token"),
     ("delete", "", "serviceaccounts"),
 )
-_NEVER_AT_THE_SYSTEM: Final = (("get", "", "secrets"), ("create", "", "pods"))
+_NEVER_AT_THE_SYSTEM: Final = (
+    ("get", "", "secrets"),
+    ("create", "", "pods"),
+    ("get", "", "pods/exec"),
+    ("update", "", "configmaps"),
+    ("delete", "coordination.k8s.io", "leases"),
+    ("impersonate:serviceaccount", _IDENTITIES, "serviceaccounts"),
+    ("impersonate-on:user-info:list", "", "secrets"),
+)
 
 
 def must_be_denied(identity: Identity, namespaces: Iterable[str]) -> Iterator[Question]:
@@ -107,6 +137,7 @@ def must_be_denied(identity: Identity, namespaces: Iterable[str]) -> Iterator[Qu
     """
     yield from (Question(*what) for what in _NEVER_IN_THE_CLUSTER)
     yield from (Question(*what, identity.namespace) for what in _NEVER_AT_THE_HARNESS)
+    yield Question("delete", "", "namespaces", identity.namespace, identity.namespace)
     yield from (Question(*what, "kube-system") for what in _NEVER_AT_THE_SYSTEM)
     for namespace in namespaces:
         yield from (Question(*what, namespace) for what in _NEVER_IN_ITS_NAMESPACES)

@@ -18,6 +18,7 @@ from devops_bench.evalharness.budget import EntryOutcome
 from devops_bench.evalharness.conclusion import conclude
 from devops_bench.evalharness.events import Phase, Reporter
 from devops_bench.evalharness.observation import HoldObservation
+from devops_bench.evalharness.recordfiles import RecordFiles
 from devops_bench.evalharness.rows import invalid_row, row_of, verdict_of
 from devops_bench.evalharness.trail import Trail
 from devops_bench.evalharness.window import Method
@@ -84,6 +85,8 @@ class TaskRun:
         self.attribution: list[Attribution] = []
         self.integrity: IntegrityReport | None = None
         self.left_behind: list[str] = []
+        self.records = RecordFiles()
+        self.record_lost: str | None = None
         self.unverified: list[str] = []
         self.problem: str | None = None
         self.interrupted = False
@@ -291,7 +294,7 @@ class TaskRun:
             phases=self._phases,
             left_behind=self.left_behind,
             unverified=self.unverified,
-            recording_cut=self.sink.problem or self.journal.problem,
+            recording_cut=self.sink.problem or self.journal.problem or self.record_lost,
             started_at=self.started_at,
             elapsed_sec=self.clock.monotonic() - self._start,
             access=self.access,

@@ -113,6 +113,8 @@ def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) ->
                 exit_code=result.exit_code,
                 usage=result.usage,
             )
+            own = () if result.transcript is None else (result.transcript,)
+            run.records.expect((*result.records, *own))
             run.on_agent(_report(run, agent, turn, result, given.cluster))
     if turn.sandbox is not None and result.sandbox is None:
         run.notice(f"the agent {agent.name} does not say that it used the sandbox asked for")
@@ -138,6 +140,8 @@ def _transcript(run: TaskRun, given: Given, options: TurnOptions) -> Iterator[Tr
         # A full disk must not keep a turn from being taken.
         transcript = Transcript(secrets=secrets)
         transcript.problem = str(exc)
+    if transcript.path is not None:
+        run.records.mark(transcript.path)
     with contextlib.closing(transcript):
         yield transcript
 

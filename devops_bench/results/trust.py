@@ -61,15 +61,17 @@ class AccessReport(_Record):
         return f"{what}, as {self.account}; {len(self.checks)} checks passed"
 
 
-Who = Literal["agent", "harness", "controller", "other"]
+Who = Literal["agent", "harness", "controller", "other", "unknown"]
 
 
 class RequestReport(_Record):
     """One request to the API server.
 
     Attributes:
-        who: ``agent``, ``harness``, ``controller`` (of the cluster itself), or ``other``.
-        user: As the server calls them; a field manager where no audit log says more.
+        who: ``agent``, ``harness``, ``controller`` (of the cluster itself), ``other``, or
+            ``unknown``: without an audit log nobody says who it was.
+        user: As the server calls them; where no audit log says more, what the client called
+            itself.
         verb: The verb.
         resource: ``deployments.apps/scale``.
         object: ``namespace/name``, or the name alone.
@@ -100,8 +102,8 @@ class ViolationCause(_Record):
         object: The object whose change violated it, empty when it is not known.
         change: ``created``, ``changed`` or ``deleted``.
         written_by: The request that wrote that change; null when it was not found.
-        led_by: The agent's earlier request that made a controller write it; null when the agent
-            wrote it itself, or none was found.
+        led_by: The earlier request, the agent's or somebody else's, that made a controller write
+            it; null when no controller wrote it, or none was found.
         note: What else the reader should know, e.g. why nothing was found.
     """
 

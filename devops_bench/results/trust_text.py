@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from devops_bench.results.model import TaskResult
-from devops_bench.results.trust import RequestReport, ViolationCause
+from devops_bench.results.trust import RequestReport, ViolationCause, Who
 
 _SHOWN_CAUSES = 4
+_LED: Final[Mapping[Who, str]] = {
+    "agent": "which the agent made it do",
+    "harness": "which the harness made it do",
+    "controller": "which another controller made it do",
+    "other": "which somebody else made it do",
+    "unknown": "before that it was written",
+}
 
 
 def access_lines(task: TaskResult) -> Iterator[str]:
@@ -57,11 +65,12 @@ def _cause_lines(cause: ViolationCause) -> Iterator[str]:
     elif cause.note:
         yield cause.note
     if cause.led_by is not None:
-        yield f"  which the agent made it do: {_request(cause.led_by)}"
+        yield f"  {_LED[cause.led_by.who]}: {_request(cause.led_by)}"
 
 
 def _request(request: RequestReport) -> str:
     when = request.at.strftime("%H:%M:%S.%f")[:-3] if request.at is not None else "an unknown time"
-    text = f"{request.who} ({request.user}): {request.verb} {request.resource} {request.object}"
+    user = f"calls itself {request.user}" if request.who == "unknown" else request.user
+    text = f"{request.who} ({user}): {request.verb} {request.resource} {request.object}"
     call = f", tool call {request.tool_call}" if request.tool_call is not None else ""
     return f"{text} at {when}{call}"

@@ -40,7 +40,7 @@ def presets() -> dict[str, tuple[Grant, Grant]]:
 
 
 def read_access(
-    raw: JsonValue,
+    document: JsonObject,
     objects: Iterable[JsonObject],
     findings: Findings,
     open_paths: Collection[DocPath],
@@ -48,11 +48,15 @@ def read_access(
     """Return what the agent may do, ``None`` when the task does not say; faults are added.
 
     Args:
-        raw: ``access`` as the file has it, variables replaced; its shape is checked elsewhere.
+        document: The task file, variables replaced; the shape of its ``access`` is checked
+            elsewhere.
         objects: Everything that the setup creates: its namespaces are the default ones.
         findings: Gets what is wrong, each rule that escalates included.
         open_paths: Values with an unset variable: nothing is said about them.
     """
+    raw = document.get("access")
+    if "access" in document:
+        _refuse_nulls(raw, ("access",), findings)
     if not isinstance(raw, dict):
         return None
     namespaces = _namespaces(raw.get("namespaces"), ("access", "namespaces"), findings, open_paths)
@@ -68,9 +72,26 @@ def read_access(
             path: DocPath = ("access", "rules", index)
             grants.append(_own_rule(item, path, namespaces, findings, open_paths))
     if preset is None and not rules:
-        message = "it grants nothing"
-        findings.add(("access",), message, "name a preset, or list rules", key=True)
+        findings.add(("access",), "it grants nothing", _GRANT_SOMETHING, key=True)
     return Access(preset if isinstance(preset, str) else None, tuple(grants))
+
+
+def _refuse_nulls(raw: JsonValue, path: DocPath, findings: Findings) -> None:
+    """Refuse a key without a value: read as absent, it would grant more than whoever left it so."""
+    if raw is None:
+        if path == ("access",):
+            message = "it has no value, so it would grant everything that the harness may"
+            findings.add(path, message, f"{_GRANT_SOMETHING}; or leave access: out", key=True)
+        elif path[-1] in _MAY_BE_ABSENT:
+            findings.add(path, f"{path[-1]} has no value", "give it one, or leave it out", key=True)
+        return
+    below: list[tuple[str | int, JsonValue]] = []
+    if isinstance(raw, dict):
+        below += raw.items()
+    elif isinstance(raw, list):
+        below += enumerate(raw)
+    for key, value in below:
+        _refuse_nulls(value, (*path, key), findings)
 
 
 def _of_preset(preset: str, namespaces: tuple[str, ...], findings: Findings) -> list[Grant]:
@@ -122,6 +143,9 @@ def _own_rule(
     return Grant((rule,), where)
 
 
+# The shape says it of the others.
+_MAY_BE_ABSENT: Final = ("preset", "namespaces", "apiGroups", "resourceNames")
+_GRANT_SOMETHING: Final = "name a preset, or list rules"
 _HINT: Final = "grant what the task needs and nothing by which more can be had"
 
 

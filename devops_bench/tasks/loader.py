@@ -274,7 +274,7 @@ def _read(
         mcp_servers=read_mcp_servers(raw.get("mcp_servers")),
         entries=entries,
         entry_errors=errors,
-        access=read_access(raw.get("access"), setup.objects, findings, replaced.open_paths),
+        access=read_access(raw, setup.objects, findings, replaced.open_paths),
     )
 
 

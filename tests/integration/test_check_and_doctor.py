@@ -12,6 +12,7 @@ from typing import IO
 import pytest
 import yaml
 
+from devops_bench.clusters.kubeconfig import KubeconfigProvider
 from devops_bench.core.json import JsonObject
 from tests.integration.harness import Cli, Plane, property_check
 
@@ -104,7 +105,7 @@ def test_a_line_says_which_version_brought_a_change(
         assert process.wait(30) == 1
 
 
-def test_a_control_plane_can_be_watched(cli: Cli, plane: Plane) -> None:
+def test_a_control_plane_can_be_watched(cli: Cli, plane: Plane, tmp_path: Path) -> None:
     done = cli.run("doctor", "--kubeconfig", plane.kubeconfig, "--output", "json")
     assert done.code == 0, done
     parsed = json.loads(done.stdout)
@@ -124,6 +125,9 @@ def test_a_control_plane_can_be_watched(cli: Cli, plane: Plane) -> None:
         "sandbox_docker",
         "file_watch",
     }
+    with KubeconfigProvider(plane.kubeconfig).provide("run", tmp_path) as cluster:
+        # What doctor says is what a run on this kubeconfig has.
+        assert (cluster.audit_log is not None) == (grades["audit"] == "ok")
     assert grades["end_fence"] == grades["versions_ordered"] == grades["one_history"] == "ok"
 
 

@@ -85,6 +85,7 @@ class CliAgent:
             final_text=reader.final_text[:MAX_FINAL_TEXT],
             usage=usage if usage.known else None,
             sandbox=ended.sandbox,
+            records=ended.records,
         )
 
     def _status(self, ended: AgentResult, reader: OutputReader) -> tuple[AgentStatus, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -77,6 +78,22 @@ def parse_endpoint(text: str) -> Endpoint:
             f"--allow-host {text!r} is not HOST or HOST:PORT (no URL, no wildcard, no network)"
         )
     return Endpoint(host, port)
+
+
+def require_resolvable(endpoint: Endpoint) -> None:
+    """Look its name up, as the door to it will for each connection.
+
+    Raises:
+        InvalidInputError: It has no address, or nobody says which.
+    """
+    try:
+        socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as exc:
+        reason = (exc.strerror if isinstance(exc, OSError) else None) or str(exc)
+        raise InvalidInputError(
+            f"--allow-host {endpoint}: {endpoint.host} does not resolve on this machine "
+            f"({reason}), so the agent could not reach it"
+        ) from exc
 
 
 def _is_host(host: str) -> bool:

@@ -259,7 +259,11 @@ def test_without_an_audit_log_the_objects_say_what_they_can(shop: Yard) -> None:
     assert "no audit log" in found.why_source
     written = found.violations[0].written_by
     assert written is not None
-    assert (written.who, written.user, written.matched_by) == ("other", "kubectl", "managedFields")
+    assert (written.who, written.user, written.matched_by) == (
+        "unknown",
+        "kubectl",
+        "managedFields",
+    )
     assert "told by managedFields, not by an audit log" in render_task(result)
 
 

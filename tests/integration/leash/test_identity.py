@@ -167,6 +167,31 @@ def test_more_than_was_granted_keeps_the_agent_from_starting(
     assert result.left_behind == []
 
 
+def test_acting_as_somebody_else_by_the_newer_verbs_keeps_the_agent_from_starting(
+    yard: Yard, plane: Plane, namespace: str
+) -> None:
+    yard.objects = []
+    group = ("authentication.k8s.io",)
+    where = (namespace,)
+    granted = Access(
+        None,
+        (
+            Grant((PolicyRule(group, ("users",), ("impersonate:user-info",)),)),
+            Grant((PolicyRule(("",), ("secrets",), ("impersonate-on:user-info:list",)),), where),
+        ),
+    )
+
+    result = yard.run(lambda _: None, granted)
+
+    assert result.status == "error"
+    assert yard.agent.turns == 0
+    named = "impersonate:user-info users.authentication.k8s.io in the whole cluster"
+    assert f"{named} must be denied: allowed" in result.reason
+    what = f"impersonate-on:user-info:list secrets in namespace {namespace}"
+    assert f"{what} must be denied: allowed" in result.reason
+    assert result.left_behind == []
+
+
 def test_a_dead_token_is_not_denied(plane: Plane, tmp_path: Path) -> None:
     config = tmp_path / "dead"
     write_token_kubeconfig(config, plane.kubeconfig, "dead")

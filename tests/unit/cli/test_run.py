@@ -65,6 +65,10 @@ class TestRefused:
             ("--spec web.yaml --agent noop --sandbox docker", "needs an image"),
             ("--spec web.yaml --agent noop --sandbox-image x", "is for --sandbox docker"),
             ("--spec web.yaml --agent noop --allow-host x", "are for a sandbox"),
+            (
+                "--spec web.yaml --agent noop --sandbox bwrap --allow-host nonexist.invalid",
+                "nonexist.invalid does not resolve",
+            ),
             ("--spec web.yaml --agent noop --provider kind --context x", "one or the other"),
             ("--spec web.yaml --agent noop --provider local --kubeconfig x", "one or the other"),
             ("--spec web.yaml --agent noop --provider minikube", "'minikube' is not one of"),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from devops_bench.clusters import components, state
 from devops_bench.clusters.base import Cluster
 from devops_bench.clusters.kubeconfig import KubeconfigProvider
+from devops_bench.clusters.state import Kind
 from devops_bench.core.errors import (
     ApiError,
     ApiUnavailableError,
@@ -19,6 +22,7 @@ from devops_bench.core.errors import (
 )
 from devops_bench.core.json import JsonObject
 from devops_bench.core.runtime import runtime_dir
+from devops_bench.k8s.client import load_connection
 from tests.unit.clusters.api import ApiStandIn
 from tests.unit.clusters.standins import Machine
 
@@ -160,3 +164,30 @@ def test_the_variable_alone_selects_nothing_else(
     monkeypatch.setenv("KUBECONFIG", str(machine.root / "somewhere-else"))
 
     assert provide(machine, write(machine, api.kubeconfig())).name == "shop"
+
+
+def test_a_plane_of_ours_has_its_audit_log_by_whatever_kubeconfig(
+    machine: Machine, api: ApiStandIn
+) -> None:
+    path = write(machine, api.kubeconfig())
+    cluster = provide(machine, path)
+    assert (cluster.audit_log, cluster.private_folders) == (None, ())
+    claimed = state.claim("shop", Kind.UP)
+    log = components.audit_log(claimed.folder)
+    log.parent.mkdir()
+    log.touch()
+    key = claimed.folder / "pki" / "ca.key"
+    key.parent.mkdir()
+    key.touch()
+    server = load_connection(path).server
+    state.write(replace(claimed, server=server, supervisor=claimed.owner, ready=True))
+
+    cluster = provide(machine, path)
+
+    assert cluster.audit_log == log
+    assert cluster.credentials == (key,)
+    assert cluster.private_folders == (claimed.folder,)
+    assert not cluster.disposable
+    # One that ended has no server there any more, whoever answers now.
+    state.write(replace(claimed, server=server, supervisor=None))
+    assert provide(machine, path).audit_log is None

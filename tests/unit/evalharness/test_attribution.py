@@ -189,6 +189,33 @@ def test_an_operator_is_a_hand_and_a_person_is_not() -> None:
         assert ids(cause(changed("c", 9, "Cart"), [made, written])) == (written.id, led)
 
 
+def test_somebody_else_behind_a_controller_is_named() -> None:
+    mine = event(4, AGENT, "patch", "deployments", answered("d", 6, 2))
+    theirs = event(5, "admin", "patch", "deployments", answered("d", 7, 3), user_agent="kubectl")
+    ours = event(6, "admin", "patch", "deployments", answered("d", 8, 4), user_agent="devops-bench")
+    status = event(7, ROLLER, "update", "deployments", answered("d", 9, 4), subresource="status")
+    found = cause(changed("d", 9), [mine, theirs, ours, status])
+    assert ids(found) == (status.id, theirs.id)
+    assert found.led_by is not None
+    assert (found.led_by.who, found.led_by.tool_call) == ("other", None)
+    assert ids(cause(changed("d", 9), [ours, status])) == (status.id, None)
+
+
+def test_an_operator_leads_only_where_nobody_else_does() -> None:
+    operator = "system:serviceaccount:ops:operator"
+    mine = event(4, AGENT, "patch", "deployments", answered("d", 6, 2))
+    theirs = event(5, operator, "patch", "deployments", answered("d", 7, 3))
+    status = event(7, ROLLER, "update", "deployments", answered("d", 9, 3), subresource="status")
+    assert ids(cause(changed("d", 9), [mine, theirs, status])) == (status.id, mine.id)
+    assert ids(cause(changed("d", 9), [theirs, status])) == (status.id, theirs.id)
+
+
+def test_who_deleted_something_before_a_controller_did_is_named() -> None:
+    theirs = event(5, "admin", "delete", "pods", answered("p", 8), user_agent="kubectl")
+    removed = event(7, ROLLER, "delete", "pods", answered("p", 8))
+    assert ids(cause(gone("p", 9, "Pod"), [theirs, removed])) == (removed.id, theirs.id)
+
+
 def test_nothing_of_another_application_is_blamed() -> None:
     other = event(5, AGENT, "patch", "deployments", answered("x", 7, 2), name="other")
     status = event(7, ROLLER, "update", "deployments", answered("d", 9, 2), subresource="status")
@@ -254,7 +281,7 @@ def test_the_agent_is_never_blamed_for_what_only_others_did(order: list[int]) ->
         found = cause(changed("d", place + 2), events)
         assert found.written_by is not None
         assert found.written_by.who != "agent"
-        assert found.led_by is None
+        assert found.led_by is None or found.led_by.who == "other"
 
 
 def entry(manager: str, sec: int, **fields: JsonValue) -> JsonValue:
@@ -273,7 +300,8 @@ def test_managed_fields_name_the_manager_that_is_new() -> None:
     before, now = obj("d", 6, managedFields=old), obj("d", 7, managedFields=new)
     found = by_fields(Change("Deployment", "shop", "web", 7, now, before))
     assert found.written_by is not None
-    assert (found.written_by.who, found.written_by.user) == ("other", "kubectl")
+    # A manager is what the client calls itself, the agent's too: it is nobody.
+    assert (found.written_by.who, found.written_by.user) == ("unknown", "kubectl")
     assert found.written_by.resource == "Deployment/scale"
     assert found.written_by.tool_call is None
 
@@ -287,9 +315,9 @@ def test_managed_fields_tell_a_controller_and_whoever_wrote_before() -> None:
         Change("Deployment", "shop", "web", 7, obj("d", 7, managedFields=managers), None)
     )
     assert found.written_by is not None
-    assert found.written_by.who == "controller"
+    assert (found.written_by.who, found.written_by.user) == ("unknown", "kube-controller-manager")
     assert found.led_by is not None
-    assert found.led_by.user == "kubectl"
+    assert (found.led_by.who, found.led_by.user) == ("unknown", "kubectl")
 
 
 def test_managed_fields_say_nothing_of_what_is_gone() -> None:

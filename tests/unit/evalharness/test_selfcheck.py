@@ -11,6 +11,7 @@ import pytest
 from devops_bench.core.errors import ApiError, ApiUnavailableError, SetupError
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.selfcheck import SelfCheck, must_be_allowed, must_be_denied
+from devops_bench.k8s.escalation import IMPERSONATION_MODES
 from devops_bench.k8s.identity import Identity
 from devops_bench.k8s.rbac import Grant, PolicyRule
 from devops_bench.tasks.access import presets
@@ -78,6 +79,9 @@ def test_all_as_it_must_be() -> None:
     assert "review patch deployments.apps in namespace shop: allowed" in rows
     assert "review patch namespaces shop in namespace shop: denied" in rows
     assert "review impersonate users in the whole cluster: denied" in rows
+    constrained = "impersonate:user-info users.authentication.k8s.io in the whole cluster"
+    assert f"review {constrained}: denied" in rows
+    assert "review delete namespaces devops-bench-1 in namespace devops-bench-1: denied" in rows
 
 
 def test_new_roles_take_the_server_a_moment() -> None:
@@ -103,6 +107,14 @@ def test_what_is_there_and_was_not_granted() -> None:
         "the agent's access is not what the task says, so it was not started: "
         "impersonate groups in the whole cluster must be denied: allowed"
     ]
+
+
+def test_every_way_to_act_as_somebody_else_is_asked_for() -> None:
+    verbs = {(question.verb, question.namespace) for question in must_be_denied(ME, ["shop"])}
+    for mode in IMPERSONATION_MODES:
+        assert (f"impersonate:{mode}", "") in verbs
+    for mode in ("serviceaccount", "user-info"):
+        assert {(f"impersonate-on:{mode}:list", place) for place in ("", "shop")} <= verbs
 
 
 @pytest.mark.parametrize(

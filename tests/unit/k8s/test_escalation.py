@@ -6,7 +6,18 @@ from hypothesis import strategies as st
 from devops_bench.k8s.escalation import DANGERS, escalations
 from devops_bench.k8s.rbac import POD_MAKERS, Grant, PolicyRule, makes_pods, role_objects
 
-WORDS = st.sampled_from(["*", "get", "create", "patch", "impersonate", "bind", "delete"])
+WORDS = st.sampled_from(
+    [
+        "*",
+        "get",
+        "create",
+        "patch",
+        "impersonate",
+        "impersonate-on:user-info:list",
+        "bind",
+        "delete",
+    ]
+)
 GROUPS = st.sampled_from(["*", "", "apps", "rbac.authorization.k8s.io", "shop.example.com"])
 RESOURCES = st.sampled_from(
     ["*", "pods", "secrets", "roles", "*/token", "serviceaccounts", "nodes/proxy"]
@@ -28,6 +39,20 @@ def test_no_danger_is_passed_over(rule: PolicyRule, places: tuple[str, ...]) -> 
             rule.allows(danger.group, danger.resource, verb) for verb in danger.verbs
         ):
             assert found
+
+
+@given(RULES, PLACES, st.text("abc:-", max_size=8))
+def test_no_verb_that_impersonates_is_passed_over(
+    rule: PolicyRule, places: tuple[str, ...], rest: str
+) -> None:
+    verbs = (*rule.verbs, f"impersonate{rest}")
+    assert list(escalations(PolicyRule(rule.api_groups, rule.resources, verbs), places))
+
+
+@given(RULES, st.sampled_from(["kube-system", "kube-flannel", "devops-bench-1"]))
+def test_only_reading_may_be_granted_where_the_cluster_lives(rule: PolicyRule, place: str) -> None:
+    if place.startswith("devops-bench") or not set(rule.verbs) <= {"get", "list", "watch"}:
+        assert list(escalations(rule, (place,)))
 
 
 @given(RULES, RULES, PLACES)

@@ -58,6 +58,14 @@ def test_who_did_it_and_who_made_them() -> None:
         "which the agent made it do: agent (me): delete pods/status shop/web"
         " at 12:00:01.250, tool call bash (1)",
     ]
+    somebody = LED.model_copy(update={"who": "other", "user": "mallory", "tool_call": None})
+    assert attributed("audit", "", cause.model_copy(update={"led_by": somebody}))[1].startswith(
+        "which somebody else made it do: other (mallory): delete"
+    )
+    nobody = BY.model_copy(update={"who": "unknown", "user": "kubectl"})
+    assert attributed("managedFields", "no log", cause.model_copy(update={"written_by": nobody}))[
+        0
+    ].startswith("pod shop/web deleted by unknown (calls itself kubectl): update")
     unknown = ViolationCause(at_sec=1, object="pod shop/web", change="deleted", note="no trace")
     assert attributed("none", "no log", unknown) == [
         "pod shop/web deleted by nobody known: no trace",

@@ -128,6 +128,56 @@ def test_no_rule_of_a_preset_escalates(name: str) -> None:
             " resources: [userextras/scopes], cluster: true}",
             "somebody else",
         ),
+        (
+            "{apiGroups: [authentication.k8s.io], resources: [serviceaccounts],"
+            " verbs: ['impersonate:serviceaccount'], namespaces: [a]}",
+            "somebody else",
+        ),
+        (
+            "{apiGroups: [authentication.k8s.io], resources: [users],"
+            " verbs: ['impersonate:user-info'], cluster: true}",
+            "somebody else",
+        ),
+        (
+            "{resources: [pods], verbs: ['impersonate-on:user-info:list'], namespaces: [a]}",
+            "somebody else",
+        ),
+        (
+            "{apiGroups: [authentication.k8s.io], resources: [nodes], verbs: ['*'], cluster: true}",
+            "somebody else",
+        ),
+        ("{resources: [namespaces], verbs: [delete], cluster: true}", "harness's own"),
+        (
+            "{resources: [namespaces], verbs: [delete], resourceNames: [devops-bench-1],"
+            " cluster: true}",
+            "harness's own",
+        ),
+        ("{resources: [namespaces/status], verbs: [patch], cluster: true}", "harness's own"),
+        ("{resources: [configmaps], verbs: [update], namespaces: [kube-system]}", "works by"),
+        ("{resources: [pods], verbs: [delete], namespaces: [kube-flannel]}", "works by"),
+        ("{resources: [configmaps], verbs: [patch], namespaces: [kube-public]}", "works by"),
+        (
+            "{apiGroups: [coordination.k8s.io], resources: [leases], verbs: ['*'],"
+            " namespaces: [kube-system]}",
+            "works by",
+        ),
+        ("{resources: [services/proxy], verbs: [get], namespaces: [kube-system]}", "own accounts"),
+        *(
+            (f"{{resources: [{name}], verbs: [{verb}], cluster: true}}", "enter pods")
+            for name in ("pods/exec", "pods/attach", "pods/portforward", "pods/proxy")
+            for verb in ("get", "create")
+        ),
+        ("{resources: [services/proxy], verbs: [get], cluster: true}", "enter pods"),
+        (
+            "{apiGroups: [certificates.k8s.io], resources: [podcertificaterequests],"
+            " verbs: [create], namespaces: [a]}",
+            "client certificates",
+        ),
+        (
+            "{apiGroups: [certificates.k8s.io], resources: [clustertrustbundles],"
+            " verbs: [create], cluster: true}",
+            "pods trust",
+        ),
     ],
 )
 def test_a_rule_that_escalates_is_an_error_at_its_place(rule: str, why: str) -> None:
@@ -151,6 +201,9 @@ def test_a_rule_that_escalates_is_an_error_at_its_place(rule: str, why: str) -> 
         "{apiGroups: [apps], resources: ['*'], verbs: ['*'], namespaces: [a]}",
         "{apiGroups: [shop.example.com], resources: [carts], verbs: ['*'], cluster: true}",
         "{resources: [pods], verbs: [get], namespaces: [kube-system]}",
+        "{resources: [namespaces], verbs: [delete], namespaces: [a]}",
+        "{resources: [namespaces], verbs: [delete], resourceNames: [shop], cluster: true}",
+        "{resources: [pods/exec], verbs: [get, create], namespaces: [a]}",
     ],
 )
 def test_what_does_not_escalate_may_be_granted(rule: str) -> None:
@@ -176,6 +229,25 @@ def test_what_is_wrong_is_said() -> None:
     assert "a list is needed here" in " ".join(
         messages("access: {preset: view, namespaces: shop}\n")
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("access:", "access: it has no value"),
+        ("access: ~", "access: it has no value"),
+        ("access: {preset: view, namespaces: }", "access.namespaces: namespaces has no value"),
+        (
+            "access: {rules: [{resources: [configmaps], verbs: [get], namespaces: [a],"
+            " resourceNames: }]}",
+            "access.rules[0].resourceNames: resourceNames has no value",
+        ),
+        ("access: {rules: [~]}", "access.rules[0]: a mapping is needed here"),
+    ],
+)
+def test_a_key_without_a_value_never_grants_more(text: str, said: str) -> None:
+    assert load(f"{TASK}{SETUP}{text}\n").task is None
+    assert [one for one in messages(f"{SETUP}{text}\n") if one.startswith(said)]
 
 
 def test_an_unknown_key_of_a_rule_is_told_from_the_keys_of_rules() -> None:

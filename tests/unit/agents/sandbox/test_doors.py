@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devops_bench.agents.sandbox.doors import api_servers, hosts_file, make_doors
-from devops_bench.agents.sandbox.options import Endpoint, parse_endpoint
+from devops_bench.agents.sandbox.options import (
+    Endpoint,
+    parse_endpoint,
+    require_resolvable,
+)
 from devops_bench.core.errors import AgentError, InvalidInputError
 
 
@@ -55,6 +60,23 @@ def test_a_host_is_understood(text: str, endpoint: Endpoint) -> None:
 def test_what_is_no_host_is_refused(text: str) -> None:
     with pytest.raises(InvalidInputError, match="--allow-host"):
         parse_endpoint(text)
+
+
+@pytest.mark.parametrize("fault", [socket.gaierror(-2, "Name not known"), UnicodeError("label")])
+def test_a_name_without_an_address_is_told_before_the_turn(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    with pytest.raises(InvalidInputError, match=r"a\.example:443: a\.example does not resolve"):
+        require_resolvable(Endpoint("a.example", 443))
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "192.0.2.1"])
+def test_what_has_an_address_is_not_asked_whether_it_answers(host: str) -> None:
+    require_resolvable(Endpoint(host, 1))
 
 
 @given(st.text(max_size=30))
