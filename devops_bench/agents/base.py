@@ -105,7 +105,11 @@ class AgentResult:
 
 
 class Agent(Protocol):
-    """Whoever gets the turn: a control, a script, a command."""
+    """Whoever gets the turn: a control, a script, a command.
+
+    A class of somebody else's that runs all its programs in the sandbox of its turn says so by an
+    attribute ``honours_sandbox = True``; without it a sandbox is refused.
+    """
 
     name: str
 

@@ -11,6 +11,7 @@ from devops_bench.agents.base import AGENTS, AgentResult, AgentTurn
 from devops_bench.agents.options import AgentOptions
 from devops_bench.agents.process import agent_home, run_agent_program
 from devops_bench.agents.sandbox.bwrap import is_system_path
+from devops_bench.agents.sandbox.options import SandboxOptions
 from devops_bench.core.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def located(command: str, options: AgentOptions) -> str:
         options: What the user said.
 
     Raises:
-        InvalidInputError: It is not found, or not executable.
+        InvalidInputError: It is not found, not executable, or not in the sandbox that was asked
+            for.
     """
     if options.in_image and (os.sep not in command or is_system_path(Path(command))):
         return command
@@ -98,4 +100,44 @@ def located(command: str, options: AgentOptions) -> str:
         hint = f" (did you mean ./{command}?)" if here.is_file() else ""
         raise InvalidInputError(f"the agent's command {command!r} is not found on the PATH{hint}")
     # A PATH may hold relative folders; the agent starts somewhere else.
-    return command if Path(found).is_absolute() else str(Path(found).absolute())
+    if not Path(found).is_absolute():
+        return str(Path(found).absolute())
+    if command != "kubectl":  # the sandbox brings one along
+        require_in_sandbox(command, options, search_path)
+    return command
+
+
+def require_in_sandbox(command: str, options: AgentOptions, search_path: str | None) -> None:
+    """Refuse a program of this machine that the sandbox that was asked for would not have.
+
+    Args:
+        command: A name, or an absolute path.
+        options: What the user said.
+        search_path: The ``PATH`` that a name is looked up on, ``None`` for that of this process.
+
+    Raises:
+        InvalidInputError: It would not; the message says what opens it.
+    """
+    sandbox = options.sandbox
+    if sandbox is None or sandbox.kind != "bwrap":
+        return
+    path = os.environ.get("PATH", os.defpath) if search_path is None else search_path
+    folders = [name for name in path.split(os.pathsep) if _in_sandbox(Path(name), sandbox)]
+    found = shutil.which(command, path=os.pathsep.join(folders))
+    outside = shutil.which(command, path=path)
+    if outside is None:
+        return  # it is not there at all, which is another fault
+    if found is None or not _in_sandbox(Path(found), sandbox):
+        raise InvalidInputError(
+            f"{outside} is not in the sandbox: --sandbox-read {Path(outside).parent} opens it"
+        )
+    target = Path(found).resolve()
+    if not _in_sandbox(target, sandbox):
+        raise InvalidInputError(
+            f"{found} is a link to {target}, which is not in the sandbox: "
+            f"--sandbox-read {target.parent} opens it"
+        )
+
+
+def _in_sandbox(path: Path, sandbox: SandboxOptions) -> bool:
+    return is_system_path(path) or any(path.is_relative_to(root) for root in sandbox.readable)

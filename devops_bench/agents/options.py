@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from devops_bench.agents.base import Agent
+from devops_bench.agents.sandbox.options import SandboxOptions
 from devops_bench.agents.usage import Prices
 from devops_bench.core.errors import InvalidInputError
 
@@ -23,14 +24,19 @@ class AgentOptions:
         base_dir: What relative paths of the user are relative to.
         search_path: The ``PATH`` that programs are looked up on, ``None`` for that of this process.
         prices: What tokens cost, ``None`` when nobody said.
-        in_image: Whether programs are those of an image, so that a name is not looked up here.
+        sandbox: What the agent may see and reach; ``None`` for everything that this process may.
     """
 
     arguments: tuple[str, ...] = ()
     base_dir: Path = field(default_factory=Path.cwd)
     search_path: str | None = None
     prices: Prices | None = None
-    in_image: bool = False
+    sandbox: SandboxOptions | None = None
+
+    @property
+    def in_image(self) -> bool:
+        """Whether programs are those of an image, so that a name is not looked up here."""
+        return self.sandbox is not None and self.sandbox.kind == "docker"
 
 
 @runtime_checkable

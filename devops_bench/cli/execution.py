@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devops_bench import __version__
-from devops_bench.agents.base import Agent
+from devops_bench.agents.base import AGENTS, Agent
 from devops_bench.agents.factory import make_agent
 from devops_bench.agents.options import AgentOptions
 from devops_bench.agents.sandbox.availability import require
@@ -102,11 +102,10 @@ def execute(request: RunRequest) -> int:
     if request.sandbox is not None:
         require(request.sandbox)
     prices = None if request.prices is None else parse_prices(request.prices)
-    in_image = request.sandbox is not None and request.sandbox.kind == "docker"
-    options = AgentOptions(request.agent_words, prices=prices, in_image=in_image)
+    options = AgentOptions(request.agent_words, prices=prices, sandbox=request.sandbox)
     factory = make_agent(request.agent, options)
-    for task in loaded.tasks:
-        factory(task)  # what is wrong with the agent is found here, before anything is touched
+    # What is wrong with the agent is found here, before anything is touched.
+    agents = {task.id: factory(task) for task in loaded.tasks}
     provider = choice.provider()
     writer = ResultWriter(request.results_dir, run_id)
     progress = Progress(stream, tasks=len(loaded.tasks), quiet_turns=request.agent == "human")
@@ -115,7 +114,7 @@ def execute(request: RunRequest) -> int:
     _warn(request, loaded)
     with Interrupts(_say_unbuffered) as interrupts, progress:
         progress.on_phase = interrupts.on_phase
-        run = _Run(request, run_id, provider, factory, writer, progress, interrupts)
+        run = _Run(request, run_id, provider, agents, writer, progress, interrupts)
         result = run.all_tasks(loaded.tasks)
     _print_result(request, result, writer, written=run.unwritten is None)
     if interrupts.cancel.is_set():
@@ -155,7 +154,7 @@ class _Run:
         request: RunRequest,
         run_id: str,
         provider: ClusterProvider,
-        factory: Callable[[Task], Agent],
+        agents: Mapping[str, Agent],
         writer: ResultWriter,
         progress: Progress,
         interrupts: Interrupts,
@@ -172,7 +171,7 @@ class _Run:
         )
         self._harness = DefaultEvalHarness(
             provider,
-            factory,
+            lambda task: agents[task.id],
             run_id=run_id,
             reporter=progress,
             options=HarnessOptions(
@@ -246,6 +245,11 @@ def _warn(request: RunRequest, loaded: LoadedTasks) -> None:
     for name in request.variables:
         if name not in used:
             text += f"warning: --var {name}: no spec refers to that variable\n"
+    for plug_in in AGENTS.passed_over(request.agent):
+        text += (
+            f"warning: the plug-in {plug_in} is called {request.agent} too, and is not used: "
+            f"{request.agent} is an agent of devops-bench\n"
+        )
     if request.agent == "command":
         for word in request.agent_words[1:]:
             if not Path(word).is_absolute() and _is_file(word):

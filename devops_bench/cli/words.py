@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from devops_bench.core.errors import InvalidInputError
+from devops_bench.core.redaction import redact
 
 HIDDEN: Final = "[hidden]"
 """What stands where the value of a flag that names a secret stood."""
@@ -52,28 +53,44 @@ def misplaced_options(words: Sequence[str], known: Collection[str]) -> list[str]
 
 
 _SECRET_FLAG = re.compile(r"token|passw|secret|credential|api-?_?key|auth(?!or)", re.IGNORECASE)
+# What such a flag may say of a secret without holding it: where it is, or how many there may be.
+_ABOUT_A_SECRET = re.compile(
+    r"[-_](?:env|var|file|path|dir|name|url|uri|host|type|mode|limit|count|budget|ttl|timeout)\Z",
+    re.IGNORECASE,
+)
+_NUMBER_OF_TOKENS = re.compile(r"tokens\Z|max[-_]?token\Z", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,9}[kKmM]?\Z")
 
 
 def shown_words(words: Sequence[str]) -> str:
-    """Return the agent's words for the result, without the values of flags that name a secret.
+    """Return the agent's words for the result, without secrets.
 
     Args:
         words: The program and its arguments: ``--api-key VALUE``, ``--api-key=VALUE`` and
-            ``API_KEY=VALUE`` lose the value.
+            ``API_KEY=VALUE`` lose the value, and so does whatever looks like a credential.
+            ``--max-tokens 4096`` and ``--api-key-env NAME`` name none, and stay.
     """
     shown: list[str] = []
-    hide = False
+    flag = ""
     for word in words:
-        name, equals, _ = word.partition("=")
-        secret = _SECRET_FLAG.search(name) is not None
-        if hide:
-            shown.append(HIDDEN)
-        elif secret and equals:
+        name, equals, value = word.partition("=")
+        if flag:
+            shown.append(HIDDEN if _holds_secret(flag, word) else redact(word))
+        elif equals and _holds_secret(name, value):
             shown.append(f"{name}={HIDDEN}")
         else:
-            shown.append(word)
-        hide = not hide and secret and not equals and word.startswith("-")
+            shown.append(redact(word))
+        flag = name if not flag and not equals and name.startswith("-") else ""
+        if flag and _SECRET_FLAG.search(flag) is None:
+            flag = ""
     return " ".join(shown)
+
+
+def _holds_secret(name: str, value: str) -> bool:
+    """Whether the value of a flag or a variable is a secret, by its name."""
+    if _SECRET_FLAG.search(name) is None or _ABOUT_A_SECRET.search(name) is not None:
+        return False
+    return not (_NUMBER_OF_TOKENS.search(name) and _NUMBER.match(value))
 
 
 def parse_variables(values: Iterable[str]) -> dict[str, str]:

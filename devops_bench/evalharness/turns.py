@@ -18,7 +18,7 @@ from devops_bench.agents.base import (
 )
 from devops_bench.agents.sandbox.options import SandboxOptions
 from devops_bench.agents.sandbox.readable import readable_without_sandbox
-from devops_bench.agents.sandbox.report import UNSANDBOXED
+from devops_bench.agents.sandbox.report import NOT_KNOWN, UNSANDBOXED
 from devops_bench.agents.sandbox.report import SandboxReport as Confinement
 from devops_bench.agents.transcript import TRANSCRIPT_NAME, Transcript
 from devops_bench.clusters.base import Cluster
@@ -102,11 +102,15 @@ def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) ->
         try:
             result = agent.run(turn)
         except BaseException as exc:
-            result = _stopped_by(exc, run.clock.monotonic() - began)
-            if isinstance(exc, Exception) and not isinstance(exc, AgentError | RunInterruptedError):
-                raise AgentError(f"the agent {agent.name} broke down: {named(exc)}") from exc
-            raise
+            result = _stopped_by(exc, run.clock.monotonic() - began, turn)
+            if not isinstance(exc, Exception) or isinstance(exc, RunInterruptedError):
+                raise
+            # What is said of it goes into the result, the journal and to the terminal. The
+            # exception that it comes from may hold secrets, so none is shown with it.
+            text = str(exc) if isinstance(exc, AgentError) else _broke_down(agent, exc)
+            raise AgentError(transcript.clean(text)) from None
         finally:
+            result = _cleaned(result, transcript)
             transcript.turn_ended(
                 result.status.value,
                 result.reason,
@@ -158,11 +162,27 @@ def _sandbox(run: TaskRun, given: Given, options: TurnOptions) -> SandboxOptions
     return replace(asked, readable=readable, hidden=(*asked.hidden, *ours))
 
 
-def _stopped_by(exc: BaseException, elapsed_sec: float) -> AgentResult:
+def _stopped_by(exc: BaseException, elapsed_sec: float, turn: AgentTurn) -> AgentResult:
     """Return what a turn came to that ended in an exception."""
+    # Where a sandbox was asked for, nobody says now whether a program ever ran in it.
+    sandbox = None if turn.sandbox is None else Confinement(NOT_KNOWN)
+    status, reason = AgentStatus.CANCELLED, "the run was interrupted"
     if isinstance(exc, Exception) and not isinstance(exc, RunInterruptedError):
-        return AgentResult(AgentStatus.FAILED, elapsed_sec, reason=str(exc) or repr(exc))
-    return AgentResult(AgentStatus.CANCELLED, elapsed_sec, reason="the run was interrupted")
+        status, reason = AgentStatus.FAILED, str(exc) or repr(exc)
+    return AgentResult(status, elapsed_sec, reason=reason, sandbox=sandbox)
+
+
+def _cleaned(result: AgentResult, transcript: Transcript) -> AgentResult:
+    """Return the result without secrets in its words."""
+    return replace(
+        result,
+        reason=transcript.clean(result.reason),
+        final_text=transcript.clean(result.final_text)[:MAX_FINAL_TEXT],
+    )
+
+
+def _broke_down(agent: Agent, exc: Exception) -> str:
+    return f"the agent {agent.name} broke down: {named(exc)}"
 
 
 def _report(
@@ -175,9 +195,9 @@ def _report(
         exit_code=result.exit_code,
         elapsed_sec=result.elapsed_sec,
         timeout_sec=turn.timeout_sec,
-        reason=turn.transcript.clean(result.reason),
+        reason=result.reason,
         leftover_processes=result.leftover_processes,
-        final_text=turn.transcript.clean(result.final_text)[:MAX_FINAL_TEXT],
+        final_text=result.final_text,
         usage=_usage(result),
         transcript=None if transcript is None else _relative(transcript, run.folder),
         sandbox=_confinement(run, result.sandbox, cluster),

@@ -144,7 +144,8 @@ class SandboxReport(_Record):
     """In what the agent ran.
 
     Attributes:
-        state: ``bwrap``, ``docker``, ``unsandboxed``, or ``no program ran``.
+        state: ``bwrap``, ``docker``, ``unsandboxed``, ``no program ran``, or ``not known``: a
+            sandbox was asked for, and the turn ended in an error before it said what ran.
         reachable: ``HOST:PORT`` of what it could reach; empty without a sandbox, where that is not
             known.
         connections: How often it connected to each of them.

@@ -107,6 +107,8 @@ def _agent_lines(agent: AgentReport) -> Iterator[str]:
             )
             if count is not None
         ]
+        if usage.input_tokens is None and usage.output_tokens is None:
+            parts.append("tokens not known")
         if usage.cost_usd is not None:
             parts.append(f"{usage.cost_usd:.4f} USD")
         yield f"         used: {', '.join(parts)}"

@@ -8,21 +8,11 @@ import json
 import os
 import time
 from collections.abc import AsyncIterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import RunContext
-from pydantic_ai.exceptions import (
-    AgentRunError,
-    ContentFilterError,
-    ModelOverloadedError,
-    ModelQuotaExceededError,
-    ModelRateLimitError,
-    OutputTokenLimitExceeded,
-    UnexpectedModelBehavior,
-    UsageLimitExceeded,
-    UserError,
-)
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import (
     AgentStreamEvent,
     FunctionToolCallEvent,
@@ -38,6 +28,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from devops_bench.agents.base import MAX_FINAL_TEXT, AgentResult, AgentStatus, AgentTurn
+from devops_bench.agents.llm.answers import Answers, ServerNotStartedError, classified
 from devops_bench.agents.llm.mcp import McpTools
 from devops_bench.agents.llm.options import LlmOptions
 from devops_bench.agents.llm.tools import ToolAnswer, Workbench
@@ -83,17 +74,24 @@ class _Turn:
     bench: Workbench
     transcript: Transcript
     prices: Prices | None
+    answers: Answers = field(default_factory=Answers)
     used: RunUsage = field(default_factory=RunUsage)
     exit_codes: dict[str, ToolAnswer] = field(default_factory=dict)
     last_text: str = ""
-    said_nothing: bool = False
     written: Usage = field(default_factory=Usage)
 
     @property
     def usage(self) -> Usage:
-        """What was used so far."""
-        used = self.used
-        usage = Usage(used.input_tokens, used.output_tokens, used.cache_read_tokens, used.requests)
+        """What was used so far, as far as it was stated."""
+        usage = Usage(requests=self.answers.requests)
+        if self.answers.measured:
+            used = self.used
+            usage = replace(
+                usage,
+                input_tokens=used.input_tokens,
+                output_tokens=used.output_tokens,
+                cached_input_tokens=used.cache_read_tokens,
+            )
         return usage if self.prices is None else self.prices.priced(usage)
 
     def write_usage(self) -> None:
@@ -128,7 +126,8 @@ class ModelAgent:
         """
         began = time.monotonic()
         # Without a sandbox it can read what this process was given.
-        turn.transcript.secrets.add(os.environ.get(self._options.api_key_env, ""))
+        key = os.environ.get(self._options.api_key_env, "")
+        turn.transcript.secrets.add(key, *self._options.secrets)
         with agent_home(turn) as home, agent_sandbox(turn, home) as session:
             bench = Workbench(
                 turn,
@@ -191,9 +190,16 @@ class ModelAgent:
             model_settings=settings,
             retries={"tools": _TOOL_RETRIES, "output": 0},
             toolsets=servers.toolsets(),
+            capabilities=[state.answers],
         )
         _add_tools(agent)
-        async with agent:
+        async with contextlib.AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(agent)
+            except Exception as exc:
+                raise ServerNotStartedError(str(exc)) from exc
+            # A model that writes a file and reads it in one step means that order.
+            stack.enter_context(agent.parallel_tool_call_execution_mode("sequential"))
             result = await agent.run(
                 turn.prompt,
                 deps=state,
@@ -267,17 +273,15 @@ async def _write_events(ctx: RunContext[_Turn], events: AsyncIterable[AgentStrea
     """Write what happens to the transcript."""
     state = ctx.deps
     state.write_usage()
-    state.said_nothing = True
     async for event in events:
         if isinstance(event, PartEndEvent):
             if isinstance(event.part, TextPart):
-                state.said_nothing &= not event.part.content.strip()
                 state.last_text = event.part.content
                 state.transcript.message("assistant", event.part.content)
             elif isinstance(event.part, ThinkingPart):
                 state.transcript.reasoning(event.part.content)
         elif isinstance(event, FunctionToolCallEvent):
-            part, state.said_nothing = event.part, False
+            part = event.part
             state.transcript.tool_call(part.tool_call_id, part.tool_name, _arguments(part.args))
         elif isinstance(event, FunctionToolResultEvent):
             answer = state.exit_codes.pop(event.tool_call_id, None)
@@ -311,21 +315,7 @@ def _ended(task: asyncio.Future[str], state: _Turn) -> tuple[AgentStatus, str, s
         return AgentStatus.COMPLETED, "it answered", text
     if isinstance(exc, DevopsBenchError):
         raise AgentError(str(exc)) from exc
-    status, what = _classified(exc, state)
+    status, what = classified(exc, state.answers)
     reason = f"{what}: {str(exc).partition(chr(10))[0][:300]}"
     state.transcript.error(f"{type(exc).__name__}: {exc}")
     return status, reason, state.last_text
-
-
-def _classified(exc: BaseException, state: _Turn) -> tuple[AgentStatus, str]:
-    if isinstance(exc, ContentFilterError):
-        return AgentStatus.REFUSED, "the model declined"
-    if isinstance(exc, ModelRateLimitError | ModelQuotaExceededError | ModelOverloadedError):
-        return AgentStatus.RATE_LIMITED, "the model's API takes no more requests"
-    if isinstance(exc, UsageLimitExceeded | OutputTokenLimitExceeded):
-        return AgentStatus.LIMIT_REACHED, "its limit was reached"
-    if isinstance(exc, UnexpectedModelBehavior) and state.said_nothing:
-        return AgentStatus.EMPTY, "its answer is empty"
-    if isinstance(exc, AgentRunError):
-        return AgentStatus.FAILED, "the model or its API failed"
-    return AgentStatus.FAILED, f"unexpected {type(exc).__name__}"

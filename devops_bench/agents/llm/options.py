@@ -6,16 +6,19 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from devops_bench.core.errors import InvalidInputError
+from devops_bench.core.redaction import redact
 from devops_bench.tasks.model import McpServer
 
+DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
 DEFAULT_STEPS = 100
 DEFAULT_REQUEST_TIMEOUT_SEC = 300.0
 DEFAULT_TOOL_TIMEOUT_SEC = 120.0
@@ -59,11 +62,12 @@ class LlmOptions:
         retries: How often a request that failed is tried again, ≥ 0.
         temperature: Of the model, ``None`` for its own.
         mcp_servers: By name.
+        secrets: What files of MCP servers took from variables of our environment.
     """
 
     model: str
     base_url: str | None = None
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str = DEFAULT_KEY_VARIABLE
     max_steps: int = DEFAULT_STEPS
     max_tokens: int | None = None
     request_timeout_sec: float = DEFAULT_REQUEST_TIMEOUT_SEC
@@ -71,6 +75,7 @@ class LlmOptions:
     retries: int = 2
     temperature: float | None = None
     mcp_servers: Mapping[str, McpServer] = field(default_factory=dict)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 def parse_llm_options(
@@ -88,15 +93,22 @@ def parse_llm_options(
     """
     found = _parser().parse_args(list(words))
     servers: dict[str, McpServer] = dict(of_the_task or {})
+    secrets: list[str] = []
     for name in found.mcp:
-        for key, server in read_mcp_file(base_dir / Path(name).expanduser()).items():
+        file = base_dir / Path(name).expanduser()
+        for key, server in read_mcp_file(file, secrets.append).items():
             if key in servers:
                 raise InvalidInputError(f"the MCP server {key!r} is there twice")
             servers[key] = server
+    for key, server in servers.items():
+        if server.url is not None:
+            _require_url(f"the MCP server {key!r}: its url", server.url)
+    if found.base_url is not None:
+        _require_url("--agent llm: --base-url", found.base_url)
     return LlmOptions(
         model=found.model,
         base_url=found.base_url,
-        api_key_env=found.api_key_env,
+        api_key_env=_key_variable(found.api_key_env, found.base_url),
         max_steps=found.max_steps,
         max_tokens=found.max_tokens,
         request_timeout_sec=found.request_timeout,
@@ -104,11 +116,41 @@ def parse_llm_options(
         retries=found.retries,
         temperature=found.temperature,
         mcp_servers=servers,
+        secrets=tuple(secrets),
     )
 
 
-def read_mcp_file(file: Path) -> dict[str, McpServer]:
+def _key_variable(said: str | None, base_url: str | None) -> str:
+    """Return the variable with the key; one that the user named must hold one."""
+    if said is None:
+        return DEFAULT_KEY_VARIABLE
+    if base_url is None:
+        raise InvalidInputError(
+            "--agent llm: --api-key-env is for --base-url; a provider's key is in its own variable"
+        )
+    if not os.environ.get(said):
+        raise InvalidInputError(f"--agent llm: --api-key-env {said}: that variable is not set")
+    return said
+
+
+def _require_url(what: str, url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none, a bracket that is not closed
+        good = False
+    if not good:
+        raise InvalidInputError(f"{what} {redact(url)!r} is not http://HOST… or https://HOST…")
+
+
+def read_mcp_file(
+    file: Path, on_variable: Callable[[str], None] | None = None
+) -> dict[str, McpServer]:
     """Return the servers of a JSON file with ``mcpServers``; ``$NAME`` in ``env`` is replaced.
+
+    Args:
+        file: The file.
+        on_variable: Called with each value that stands in place of a ``$NAME``.
 
     Raises:
         InvalidInputError: It cannot be read, is no JSON or no such file, or names a variable that
@@ -123,21 +165,24 @@ def read_mcp_file(file: Path) -> dict[str, McpServer]:
         name: McpServer(
             server.command,
             server.args,
-            {key: _expanded(value, file) for key, value in server.env.items()},
+            {key: _expanded(value, file, on_variable) for key, value in server.env.items()},
             server.url,
-            {key: _expanded(value, file) for key, value in server.headers.items()},
+            {key: _expanded(value, file, on_variable) for key, value in server.headers.items()},
         )
         for name, server in servers.items()
     }
 
 
-def _expanded(text: str, file: Path) -> str:
+def _expanded(text: str, file: Path, on_variable: Callable[[str], None] | None) -> str:
     if not text.startswith("$"):
         return text
     name = text[1:].removeprefix("{").removesuffix("}")
     if name not in os.environ:
         raise InvalidInputError(f"{file} names the variable {name}, which is not set")
-    return os.environ[name]
+    value = os.environ[name]
+    if on_variable is not None:
+        on_variable(value)
+    return value
 
 
 class _Parser(argparse.ArgumentParser):
@@ -149,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="--agent llm --", add_help=False, allow_abbrev=False)
     parser.add_argument("--model", required=True)
     parser.add_argument("--base-url")
-    parser.add_argument("--api-key-env", default="OPENAI_API_KEY")
+    parser.add_argument("--api-key-env")
     parser.add_argument("--max-steps", type=_positive_int, default=DEFAULT_STEPS)
     parser.add_argument("--max-tokens", type=_positive_int)
     parser.add_argument("--request-timeout", type=_seconds, default=DEFAULT_REQUEST_TIMEOUT_SEC)

@@ -10,13 +10,18 @@ UNSANDBOXED = "unsandboxed"
 NOTHING_RAN = "no program ran"
 """The state of an agent that starts nothing, so that there is nothing to confine."""
 
+NOT_KNOWN = "not known"
+"""The state of an agent whose turn ended in an error: a sandbox was asked for, and nobody can say
+whether a program ever ran in it."""
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxReport:
     """In what an agent ran.
 
     Attributes:
-        state: ``bwrap``, ``docker``, :data:`UNSANDBOXED` or :data:`NOTHING_RAN`.
+        state: ``bwrap``, ``docker``, :data:`UNSANDBOXED`, :data:`NOTHING_RAN` or
+            :data:`NOT_KNOWN`.
         reachable: ``HOST:PORT`` of what it could reach; empty without a sandbox, where that is
             not known.
         connections: How often it connected to each of ``reachable``.

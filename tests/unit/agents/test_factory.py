@@ -11,6 +11,7 @@ import pytest
 from devops_bench.agents.base import AGENTS, Agent, AgentResult, AgentStatus, AgentTurn
 from devops_bench.agents.factory import make_agent
 from devops_bench.agents.options import AgentOptions
+from devops_bench.agents.sandbox.options import SandboxOptions
 from devops_bench.core.errors import InvalidInputError, UnknownNameError
 from devops_bench.tasks.model import Oracle, Task
 
@@ -166,6 +167,34 @@ class TestCommand:
             self.make(make_task(), "./gone", base_dir=tmp_path)
         with pytest.raises(InvalidInputError, match="needs the command to run"):
             self.make(make_task())
+
+
+class TestSandboxedCommand:
+    """A program that the sandbox would not have is refused before anything is touched."""
+
+    def options(self, folder: Path, *opened: Path) -> AgentOptions:
+        sandbox = SandboxOptions("bwrap", readable=opened)
+        return AgentOptions(("mine",), search_path=f"{folder}:/usr/bin:/bin", sandbox=sandbox)
+
+    def test_outside_of_it(self, make_task: MakeTask, tmp_path: Path) -> None:
+        executable(tmp_path / "mine", "#!/bin/sh\n")
+        with pytest.raises(InvalidInputError, match=f"--sandbox-read {tmp_path} opens it"):
+            make_agent("command", self.options(tmp_path))(make_task())
+        make_agent("command", self.options(tmp_path, tmp_path))(make_task())
+
+    def test_a_link_in_it_to_what_is_outside(self, make_task: MakeTask, tmp_path: Path) -> None:
+        for name in ("real", "bin"):
+            (tmp_path / name).mkdir()
+        executable(tmp_path / "real" / "mine", "#!/bin/sh\n")
+        (tmp_path / "bin" / "mine").symlink_to(tmp_path / "real" / "mine")
+        options = self.options(tmp_path / "bin", tmp_path / "bin")
+        with pytest.raises(InvalidInputError, match=f"is a link to {tmp_path}/real/mine"):
+            make_agent("command", options)(make_task())
+
+    def test_a_path_is_opened_by_itself(self, make_task: MakeTask, tmp_path: Path) -> None:
+        executable(tmp_path / "mine", "#!/bin/sh\n")
+        options = AgentOptions((str(tmp_path / "mine"),), sandbox=SandboxOptions("bwrap"))
+        make_agent("command", options)(make_task())
 
 
 class TestOracle:

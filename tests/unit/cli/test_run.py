@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from devops_bench.agents.base import Agent
+from devops_bench.agents.base import AGENTS, Agent
+from devops_bench.agents.idle import NoopAgent
 from devops_bench.cli import execution
 from devops_bench.cli.clusters import ClusterChoice, choose_provider
 from devops_bench.cli.execution import RunRequest, execute
@@ -206,11 +207,13 @@ class Harness:
         options: HarnessOptions,
         cancel: object,
     ) -> None:
+        self.agent_factory = agent_factory
         self.reporter = reporter
         self.options = options
         self.left = list(self.outcomes)
 
     def run_task(self, task: Task, run_dir: Path) -> TaskResult:
+        self.agent_factory(task)
         self.reporter.task_started(task.id, task.title)
         self.reporter.phase_started(task.id, Phase.TURN, "")
         outcome = self.left.pop(0)
@@ -335,6 +338,31 @@ class TestRun:
         assert result.started_at is not None
         assert result.finished_at is not None
         assert result.run_id == next(results.iterdir()).name
+
+    def test_each_task_has_one_agent_that_is_made_once(
+        self, outcomes: Outcomes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made: list[str] = []
+
+        def for_task(task: Task, options: object) -> NoopAgent:
+            made.append(task.id)
+            return NoopAgent()
+
+        monkeypatch.setattr(NoopAgent, "for_task", for_task)
+        request, _ = outcomes("passed", "passed")
+        execute(request)
+        assert made == ["web0", "web1"]
+
+    def test_a_plug_in_that_is_passed_over_is_told(
+        self,
+        outcomes: Outcomes,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        monkeypatch.setattr(AGENTS, "passed_over", lambda name: [f"theirs:{name}"])
+        request, _ = outcomes("passed")
+        execute(request)
+        assert "warning: the plug-in theirs:noop is called noop too" in capsys.readouterr().err
 
     def test_bad_input_that_shows_late_leaves_nothing(self, outcomes: Outcomes) -> None:
         request, results = outcomes(InvalidInputError("no such context"))

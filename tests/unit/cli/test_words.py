@@ -59,6 +59,15 @@ def test_what_stands_after_the_separator_is_the_agents_untouched(
             f"my-agent --password {HIDDEN} --token {HIDDEN}",
         ),
         ("my-agent --author me --model=x token", "my-agent --author me --model=x token"),
+        (
+            "--max-tokens 4096 --api-key-env MY_KEY --max-tokens=8k --token-file f",
+            "--max-tokens 4096 --api-key-env MY_KEY --max-tokens=8k --token-file f",
+        ),
+        ("--tokens abcd --token 1234", f"--tokens {HIDDEN} --token {HIDDEN}"),
+        (
+            "my-agent sk-s3cr3t0123456789abc https://me:s3cret@example.org",
+            "my-agent [redacted] https://[redacted]@example.org",
+        ),
     ],
 )
 def test_values_of_secrets_are_not_shown(words: str, shown: str) -> None:

@@ -40,6 +40,20 @@ def restored() -> Iterator[None]:
         f"the token {TOKEN} was refused",
         "-----BEGIN RSA PRIVATE KEY-----\ns3cr3t-value\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN PRIVATE KEY-----\ns3cr3t-value",
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\ns3cr3t-value",
+        "RuntimeError('kaboom token=s3cr3t-value')",
+        r'{"text": "{\"access_token\": \"s3cr3t-value\"}"}',
+        "Authorization: s3cr3t-value",
+        "aws_secret_access_key = s3cr3t-value",
+        "passphrase=s3cr3t-value",
+        "https://me:s3cr3t-value@example.org/x",
+        "Incorrect API key provided: sk-s3cr3t-value0123456789",
+        "sk-ant-api03-s3cr3t-value0123456789",
+        "ghp_s3cr3t0123456789abcdefghijklmnopqrst",
+        "github_pat_s3cr3t0123456789_abcdefghijkl",
+        "xoxb-s3cr3t-value",
+        "glpat-s3cr3t-value0123456",
+        "AIzas3cr3t-value0123456789abcdefghijklm",
     ],
 )
 def test_credentials_are_removed(text: str) -> None:
@@ -49,10 +63,29 @@ def test_credentials_are_removed(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Deployment web in namespace shop", "4 of 4", "the kind Secret is forbidden", ""]
+    "text",
+    [
+        "Deployment web in namespace shop",
+        "4 of 4",
+        "the kind Secret is forbidden",
+        "",
+        "Exceeded the total_tokens_limit of 50 (total_tokens=1100). Consider raising it",
+        "max_token: 4096, token_count=1000",
+        '"output_tokens": 12345678',
+        "a basic check of the bearer token",
+        "secretName: web-tls",
+        "the task-of-a-desk-1234567890123456 is done",
+        "see https://example.org:8443/a@b",
+        "risk-free-2026-rollout-of-everything",
+    ],
 )
 def test_ordinary_text_is_left_alone(text: str) -> None:
     assert redact(text) == text
+
+
+def test_what_stands_around_a_credential_stays() -> None:
+    text = "it failed (token=abcdefgh12345). Look at AKIAABCDEFGHIJKLMNOP, please"
+    assert redact(text) == f"it failed (token={REDACTED}). Look at {REDACTED}, please"
 
 
 @given(st.text(), st.text())

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
+from devops_bench.agents.sandbox.options import SandboxOptions
 from devops_bench.core.errors import (
     AgentError,
     ClusterError,
@@ -17,6 +18,7 @@ from devops_bench.core.errors import (
 from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions
 from devops_bench.evalharness.events import Phase
 from devops_bench.evalharness.hold import HoldObservation
+from devops_bench.results.summary import render_task
 from devops_bench.tasks.model import EntryError, Setup
 from devops_bench.verification.result import VerificationResult
 from devops_bench.verification.spec import VerificationEntry
@@ -244,6 +246,34 @@ def test_an_agent_that_cannot_work_is_an_error(world: World, error: Exception) -
     assert row(result, "fixed")["status"] == "error"
     assert world.access.deleted == ["o0", "o1"]
     assert no_monitor_is_left()
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, AgentError])
+def test_no_secret_that_the_agent_says_when_it_breaks_down_gets_into_anything(
+    world: World, kind: type[Exception]
+) -> None:
+    world.options = HarnessOptions(agent_environment={"KEY": "of-the-user"})
+    world.act(kind("kaboom token=abcdefgh12345 sk-abcdefgh1234567890 of-the-user"))
+    result = world.run(make_task(OBJECTIVE, FLOOR))
+    assert result.status == "error"
+    said = result.model_dump_json() + render_task(result)
+    said += "".join(
+        file.read_text(errors="replace") for file in world.run_dir.rglob("*") if file.is_file()
+    )
+    assert "kaboom" in said
+    for secret in ("abcdefgh", "of-the-user"):
+        assert secret not in said
+
+
+def test_a_turn_that_broke_down_does_not_say_that_it_was_outside_of_the_sandbox(
+    world: World,
+) -> None:
+    world.options = HarnessOptions(sandbox=SandboxOptions("bwrap"))
+    world.act(AgentError("the program is not in the sandbox"))
+    result = world.run(make_task(OBJECTIVE))
+    assert result.agent is not None
+    assert result.agent.sandbox is not None
+    assert (result.agent.sandbox.state, result.agent.sandbox.readable) == ("not known", [])
 
 
 def test_a_catastrophic_violation_counts_even_if_the_agent_broke_down(world: World) -> None:

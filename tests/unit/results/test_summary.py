@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from devops_bench.results.model import AgentReport, GapRow, ReportRow, SandboxReport, Scores
+from devops_bench.results.model import (
+    AgentReport,
+    GapRow,
+    ReportRow,
+    SandboxReport,
+    Scores,
+    UsageReport,
+)
 from devops_bench.results.summary import _grouped, render_summary, render_task
 from devops_bench.results.trust import IntegrityReport
 from tests.unit.results.samples import HOLD_ROW, INVALID_ROW, ROW, make_result, make_run
@@ -83,6 +90,12 @@ def test_it_is_said_where_nobody_looked_for_leftovers(
     )
     text = render_task(make_result("passed", agent=agent))
     assert ("leftovers: not checked" in text) is says
+
+
+def test_tokens_that_nobody_stated_are_not_shown_as_none_used() -> None:
+    agent = AgentReport(name="llm", status="completed", usage=UsageReport(requests=3))
+    text = render_task(make_result("passed", agent=agent))
+    assert "used: 3 requests, tokens not known\n" in text
 
 
 def test_tasks_that_did_not_come_to_an_end_are_named() -> None:

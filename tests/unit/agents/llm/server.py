@@ -27,6 +27,11 @@ class Step:
         refusal: The text of a refusal.
         finish: The finish reason, where it is not the natural one.
         status: An error status instead of an answer.
+        message: The message of an error.
+        code: The code of an error.
+        cut: Whether the stream ends before the model says why it stopped.
+        stated: Whether the server says how many tokens it took.
+        body: What comes instead of a stream, with status 200.
         stall_after: Pieces after which nothing more comes, until the server ends.
     """
 
@@ -35,6 +40,11 @@ class Step:
     refusal: str = ""
     finish: str | None = None
     status: int = 200
+    message: str = ""
+    code: str | None = None
+    cut: bool = False
+    stated: bool = True
+    body: str = ""
     stall_after: int | None = None
 
 
@@ -74,12 +84,15 @@ def serving(*steps: Step) -> Iterator[Server]:
             server.authorizations.append(self.headers["Authorization"])
             step = server.steps[min(len(server.requests), len(server.steps)) - 1]
             if step.status != 200:
-                self._error(step.status)
+                error: JsonObject = {"message": step.message or "no", "code": step.code}
+                self._whole(step.status, json.dumps({"error": error}))
+            elif step.body:
+                self._whole(200, step.body)
             else:
                 self._stream(step)
 
-        def _error(self, status: int) -> None:
-            data = json.dumps({"error": {"message": f"status {status}", "code": None}}).encode()
+        def _whole(self, status: int, body: str) -> None:
+            data = body.encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))
@@ -98,7 +111,8 @@ def serving(*steps: Step) -> Iterator[Server]:
                     return
                 self.wfile.write(b"data: " + json.dumps(piece).encode() + b"\n\n")
                 self.wfile.flush()
-            self.wfile.write(b"data: [DONE]\n\n")
+            if not step.cut:
+                self.wfile.write(b"data: [DONE]\n\n")
             self.close_connection = True
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
@@ -137,5 +151,8 @@ def _pieces(step: Step, number: int) -> Iterator[JsonObject]:
             "function": {"name": name, "arguments": json.dumps(arguments)},
         }
         yield piece({"tool_calls": [call]})
+    if step.cut:
+        return
     yield piece({}, step.finish or ("tool_calls" if step.calls else "stop"))
-    yield {**piece({}), "choices": [], "usage": USAGE}
+    if step.stated:
+        yield {**piece({}), "choices": [], "usage": USAGE}

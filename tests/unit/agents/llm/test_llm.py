@@ -128,6 +128,21 @@ class TestTools:
         assert "not yours" not in "".join(texts)
         assert not (tmp_path / "new").exists()
 
+    def test_the_tools_of_one_step_run_in_their_order(
+        self, talk: Callable[..., AgentResult], tmp_path: Path
+    ) -> None:
+        calls: tuple[tuple[str, JsonObject], ...] = (
+            ("bash", {"command": "sleep 0.3; mkdir a"}),
+            ("write_file", {"path": "a/b", "content": "hello"}),
+            ("read_file", {"path": "a/b"}),
+            ("bash", {"command": "rm a/b"}),
+        )
+        with serving(Step(calls=calls), DONE) as server:
+            talk(server)
+        results = records(tmp_path, "tool_result")
+        assert [r["text"] for r in results][1:3] == ["wrote 5 bytes", "hello"]
+        assert [r["is_error"] for r in results] == [False] * 4
+
     def test_a_tool_that_takes_too_long_is_ended_and_the_turn_goes_on(
         self, talk: Callable[..., AgentResult], tmp_path: Path
     ) -> None:
@@ -173,6 +188,15 @@ class TestEnds:
             (Step(), AgentStatus.EMPTY),
             (Step(refusal="I will not do that."), AgentStatus.REFUSED),
             (Step(finish="content_filter"), AgentStatus.REFUSED),
+            (Step(text="some", finish="content_filter"), AgentStatus.REFUSED),
+            (Step(status=400, code="content_filter"), AgentStatus.REFUSED),
+            (Step(status=400, code="other"), AgentStatus.FAILED),
+            (Step(text="cut he", finish="length"), AgentStatus.LIMIT_REACHED),
+            (Step(text="cut he", cut=True), AgentStatus.FAILED),
+            (Step(cut=True), AgentStatus.FAILED),
+            (Step(text="cut he", finish="abort"), AgentStatus.FAILED),
+            (Step(body='{"id": "x", "choices": [ {'), AgentStatus.FAILED),
+            (Step(body="<html>log in</html>"), AgentStatus.FAILED),
         ],
     )
     def test_each_end_has_its_status_and_none_is_a_success(
@@ -181,6 +205,44 @@ class TestEnds:
         with serving(step) as server:
             result = talk(server)
         assert (result.status, bool(result.reason)) == (status, True)
+
+    @pytest.mark.parametrize(
+        "step",
+        [
+            Step(calls=(("bash", {"command": "touch done"}),), cut=True),
+            Step(calls=(("bash", {"command": "touch done"}),), finish="length"),
+            Step(calls=(("bash", {"command": "touch done"}),), finish="content_filter"),
+        ],
+    )
+    def test_the_tools_of_an_answer_that_is_not_whole_are_not_called(
+        self, talk: Callable[..., AgentResult], step: Step, tmp_path: Path
+    ) -> None:
+        with serving(step, DONE) as server:
+            talk(server)
+            assert len(server.requests) == 1
+        assert not (tmp_path / "work" / "done").exists()
+
+    def test_a_server_with_another_word_for_the_end_is_understood(
+        self, talk: Callable[..., AgentResult]
+    ) -> None:
+        with serving(Step(text="I mended it.", finish="eos_token")) as server:
+            assert talk(server).status is AgentStatus.COMPLETED
+
+    @pytest.mark.parametrize(
+        ("steps", "requests"),
+        [
+            ((Step(text="x", stated=False),), 1),
+            ((Step(text="x", cut=True),), 1),
+            ((Step(status=401),), 1),
+            ((Step(calls=(("bash", {"command": "true"}),)), Step(text="x", stated=False)), 2),
+        ],
+    )
+    def test_usage_that_nobody_stated_is_not_known(
+        self, talk: Callable[..., AgentResult], steps: tuple[Step, ...], requests: int
+    ) -> None:
+        with serving(*steps) as server:
+            result = talk(server, prices=Prices(1.0, 10.0))
+        assert result.usage == Usage(requests=requests)
 
     def test_a_stalled_stream_ends_at_the_deadline_and_what_came_is_kept(
         self, talk: Callable[..., AgentResult]
@@ -226,6 +288,40 @@ class TestWords:
         assert "'nope'" in self.refused(make_task, "--model", "nope")
         assert "OPENAI_API_KEY" in self.refused(make_task, "--model", "openai:gpt-5")
         assert "no file of MCP servers" in self.refused(make_task, "--model", "x", "--mcp", "gone")
+
+    @pytest.mark.parametrize(
+        "url", ["notaurl", "ftp://x/v1", "http://", "http:/x", "http://x:port/v1", "http://[::1"]
+    )
+    def test_an_address_that_is_none_is_refused(self, make_task: MakeTask, url: str) -> None:
+        assert "is not http://HOST" in self.refused(make_task, "--model", "x", "--base-url", url)
+
+    def test_a_variable_for_the_key_that_holds_none_is_refused(
+        self, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("NO_KEY", raising=False)
+        words = ("--model", "x", "--base-url", "http://127.0.0.1:1/v1", "--api-key-env", "NO_KEY")
+        assert "NO_KEY: that variable is not set" in self.refused(make_task, *words)
+        assert "is for --base-url" in self.refused(
+            make_task, "--model", "openai:gpt-5", "--api-key-env", "NO_KEY"
+        )
+
+    @pytest.mark.parametrize(
+        ("server", "why"),
+        [
+            ({"command": "no-such-program"}, "is not on the PATH"),
+            ({"command": "/no/such/program"}, "does not exist"),
+            ({"command": "./server"}, "give its full path"),
+            ({"url": "notaurl"}, "is not http://HOST"),
+        ],
+    )
+    def test_a_server_that_cannot_be_started_is_refused(
+        self, make_task: MakeTask, tmp_path: Path, server: JsonObject, why: str
+    ) -> None:
+        (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"it": server}}))
+        words = ("--model", "x", "--base-url", "http://127.0.0.1:1/v1")
+        refused = self.refused(make_task, *words, "--mcp", str(tmp_path / "mcp.json"))
+        assert "the MCP server 'it'" in refused
+        assert why in refused
 
 
 class TestMcp:
@@ -287,6 +383,18 @@ class TestMcp:
         with serving(DONE) as server:
             result = talk(server, "--mcp", self.file(tmp_path, "/bin/false"))
         assert result.status is AgentStatus.FAILED
+        assert "an MCP server could not be started" in result.reason
+
+    def test_a_value_from_our_environment_is_not_in_the_transcript(
+        self, talk: Callable[..., AgentResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("MY_VALUE", "of-our-environment")
+        words = ("--mcp", self.file(tmp_path, sys.executable))
+        with serving(calling("it_where"), DONE) as server:
+            talk(server, *words)
+            answer = server.requests[1]["messages"][-1]  # type: ignore[index]
+        assert "of-our-environment" in answer["content"]  # type: ignore[index,call-overload,operator]
+        assert "of-our-environment" not in (tmp_path / "transcript.jsonl").read_text()
 
     @pytest.mark.usefixtures("bwrap")
     def test_in_a_sandbox_its_programs_see_what_the_agent_sees(

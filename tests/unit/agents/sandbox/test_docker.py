@@ -21,6 +21,7 @@ from devops_bench.agents.sandbox.docker import (
     program,
     search_path,
 )
+from devops_bench.agents.sandbox.options import SandboxOptions
 from devops_bench.core.errors import AgentError, InvalidInputError
 
 HERE = Path("/here")
@@ -110,7 +111,8 @@ def test_its_path_is_what_is_ours_in_it_and_then_that_of_the_image() -> None:
 
 
 def test_a_program_of_the_image_is_not_looked_up_here(tmp_path: Path) -> None:
-    options = AgentOptions(in_image=True, search_path="/nowhere", base_dir=tmp_path)
+    sandbox = SandboxOptions("docker")
+    options = AgentOptions(sandbox=sandbox, search_path="/nowhere", base_dir=tmp_path)
     assert located("some-cli", options) == "some-cli"
     assert located("/usr/bin/some-cli", options) == "/usr/bin/some-cli"
     with pytest.raises(InvalidInputError, match="does not exist"):
