@@ -131,7 +131,7 @@ def _rate(bound: Bound) -> str:
 def _conclusion(report: QualificationReport) -> str:
     controls = [one for task in report.tasks for one in task.controls if one.plan.kind != "builtin"]
     good = sum(one.judgement == "as_expected" for one in controls)
-    text = f"{good} of {len(controls)} controls did as expected, {_times(report.repeat)}"
+    text = f"{good} of {len(controls)} controls did as expected, {_times(controls, report.repeat)}"
     text += f"; an entry had {report.verification_timeout_sec:g} s to become true, or its task's"
     text += " own budget"
     if report.missing:
@@ -142,8 +142,13 @@ def _conclusion(report: QualificationReport) -> str:
     return text + ("; INTERRUPTED" if report.interrupted else "")
 
 
-def _times(count: int) -> str:
-    return "each run once" if count == 1 else f"each run {count} times"
+def _times(controls: Sequence[ControlReport], asked: int) -> str:
+    least = min((one.runs for one in controls), default=asked)
+    most = max((one.runs for one in controls), default=asked)
+    if least < asked:
+        made = f"{most}" if least == most else f"{least} to {most}"
+        return f"each run {made} of {asked} times"
+    return "each run once" if asked == 1 else f"each run {asked} times"
 
 
 def _table(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:

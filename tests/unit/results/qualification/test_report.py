@@ -212,6 +212,20 @@ class TestText:
         assert "no run has ended" in text
         assert "INTERRUPTED" in text
 
+    @pytest.mark.parametrize(
+        ("kept", "said"),
+        [
+            (8, "each run 2 times;"),
+            (6, "each run 1 to 2 of 2 times;"),
+            (4, "each run 1 of 2 times;"),
+        ],
+    )
+    def test_how_often_each_has_run(self, kept: int, said: str) -> None:
+        twice = as_it_should_be() + [
+            run.model_copy(update={"attempt": 2}) for run in as_it_should_be()
+        ]
+        assert said in render_report(report_of(twice[:kept], repeat=2))
+
     def test_how_often_an_entry_failed_of_how_many(self) -> None:
         runs = [run_of(NOOP, "failed", 1, goal="fail"), run_of(NOOP, "failed", 2, image="fail")]
         report = make_report([task_plan(NOOP)], runs, repeat=2, verification_timeout_sec=20)
