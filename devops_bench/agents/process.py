@@ -164,7 +164,11 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
     env = {**(program.extra_env or {}), **agent_environment(turn, home)}
     with agent_sandbox(turn, home, program.reads) as session:
         launch = None if session is None else _launch(session, program, env)
-        try:
+        with (
+            contextlib.closing(stdout),
+            contextlib.closing(stderr),
+            _told_as_agent_errors(program.argv[0]),
+        ):
             result = run_program(
                 Program(
                     argv=program.argv if launch is None else launch.argv,
@@ -182,16 +186,6 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
                 timeout_sec=turn.timeout_sec,
                 cancel=turn.cancel,
             )
-        except (OSError, ValueError) as exc:
-            reason = _refusal(exc, program.argv[0]) if isinstance(exc, OSError) else str(exc)
-            raise AgentError(
-                f"the agent {program.argv[0]!r} could not be started: {reason}"
-            ) from exc
-        except SupervisionError as exc:
-            raise AgentError(f"the end of the agent's turn was not observed: {exc}") from exc
-        finally:
-            stdout.close()
-            stderr.close()
         if session is not None and launch is not None:
             asked = result.ended_by is not EndedBy.ITSELF
             code = session.finish(launch, asked=asked)
@@ -207,6 +201,17 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
         sandbox=report,
         records=(turn.output_dir / STDOUT_NAME, turn.output_dir / STDERR_NAME),
     )
+
+
+@contextlib.contextmanager
+def _told_as_agent_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as exc:
+        reason = _refusal(exc, name) if isinstance(exc, OSError) else str(exc)
+        raise AgentError(f"the agent {name!r} could not be started: {reason}") from exc
+    except SupervisionError as exc:
+        raise AgentError(f"the end of the agent's turn was not observed: {exc}") from exc
 
 
 def _launch(session: SandboxSession, program: AgentProgram, env: Mapping[str, str]) -> Launch:
