@@ -244,6 +244,7 @@ def write_task(
     objects: Sequence[JsonObject] = (),
     entries: Sequence[JsonObject] = (),
     oracle: str = "true",
+    access: JsonValue = None,
     **rest: JsonValue,
 ) -> Path:
     """Write a task with the id of its folder, and return its file."""
@@ -258,6 +259,7 @@ def write_task(
         "setup": setup,
         "controls": {"oracle": {"run": oracle}},
         "verification_spec": list(entries),
+        **({} if access is None else {"access": access}),
         **rest,
     }
     path = folder / "task.yaml"
