@@ -120,12 +120,12 @@ def _try_docker(client: DockerClient) -> None:
         doors = make_doors([Endpoint("localhost", DEFAULT_PORT)])
         network = stack.enter_context(open_network(client, sandbox, doors, folder))
         stack.enter_context(client.removing(sandbox))
-        command = [*machine_python(), "-c", "open('/work/seen', 'w').close()"]
+        command = [*machine_python(), "-c", "open('/trial/seen', 'w').close()"]
         client.ask(
             "run",
             *locked_down(f"devops-bench-{sandbox}-1", sandbox),
             *("--network", f"container:{network.container}", "--user", container_user(client)),
-            *(*machine_mounts(), *mount(work, "/work", writable=True)),
+            *(*machine_mounts(), *mount(work, "/trial", writable=True)),
             *("--entrypoint", command[0], holder_image(client), *command[1:]),
         )
         if not (work / "seen").exists():

@@ -153,14 +153,7 @@ def open_bwrap_session(
     path_prefix: Sequence[Path] = (),
     reads: Sequence[Path] = (),
 ) -> Iterator[BwrapSession]:
-    """Yield the sandbox of a turn.
-
-    Args:
-        options: What the user asked for.
-        home: The agent's home; its ``.kube/config`` says which API server it may reach.
-        work_dir: Its working folder.
-        path_prefix: Folders of programs that are first on its ``PATH``.
-        reads: Files and folders that this kind of agent needs; absolute.
+    """Yield the sandbox of a turn; see ``open_session``.
 
     Raises:
         AgentError: The sandbox cannot be had, or the kubeconfig cannot be read.
