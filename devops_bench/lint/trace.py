@@ -124,12 +124,29 @@ def _next(shape: Shape, step: Step) -> Shape | PathFault:
         what = "an index" if isinstance(step, Index) else "a slice"
     else:
         found = shape.items or shape.values
-        if found is None and isinstance(step, Wildcard) and shape.fields:
-            return Shape({}, shape.definitions)  # the fields' values: of any shape
+        if found is None and shape.fields:
+            return _value_of_a_field(shape, step)
         what = "a wildcard" if isinstance(step, Wildcard) else "a filter"
     if found is not None:
         return found
     return PathFault(f"{what} finds nothing in {described(shape)}", "name the field itself")
+
+
+def _value_of_a_field(shape: Shape, step: Step) -> Shape | PathFault:
+    """Return the shape of what a wildcard or a filter selects of an object's own fields."""
+    anything = Shape({}, shape.definitions)
+    if not isinstance(step, Filter):
+        return anything
+    faults: list[PathFault] = []
+    for name in shape.fields:
+        inner = Trace()
+        _filtered(shape.field(name) or anything, step.condition, inner)
+        if not inner.faults:
+            return anything
+        faults += inner.faults
+    return PathFault(
+        f"the filter selects none of the fields: {faults[0].message}", "name the field"
+    )
 
 
 def _named(shape: Shape, name: str) -> Shape | PathFault:

@@ -218,15 +218,32 @@ class McpServerFile(_Part):
         return self
 
 
+def _never_null(schema: JsonObject) -> None:
+    """Let a field of ``access`` be absent, but not null, which the loader refuses there."""
+    alternatives = schema.pop("anyOf")
+    if not isinstance(alternatives, list):
+        raise TypeError("the field is not optional")
+    for alternative in alternatives:
+        if isinstance(alternative, dict) and alternative != {"type": "null"}:
+            schema.update(alternative)
+    del schema["default"]
+
+
 class AccessRuleFile(_Part):
     """One RBAC rule, and where it holds."""
 
-    apiGroups: list[str] | None = Field(None, description="API groups; default: the core group.")  # noqa: N815 - Kubernetes' name
+    apiGroups: list[str] | None = Field(  # noqa: N815 - Kubernetes' name
+        None, description="API groups; default: the core group.", json_schema_extra=_never_null
+    )
     resources: list[str] = Field(description="Plural names, or name/subresource.")
     verbs: list[str]
-    resourceNames: list[str] | None = Field(None, description="Only these objects.")  # noqa: N815 - Kubernetes' name
+    resourceNames: list[str] | None = Field(  # noqa: N815 - Kubernetes' name
+        None, description="Only these objects.", json_schema_extra=_never_null
+    )
     namespaces: list[str] | None = Field(
-        None, description="Where it holds; default: the namespaces of the access."
+        None,
+        description="Where it holds; default: the namespaces of the access.",
+        json_schema_extra=_never_null,
     )
     cluster: bool = Field(False, description="It holds in the whole cluster.")
 
@@ -235,10 +252,14 @@ class AccessFile(_Part):
     """What the agent may do on the cluster, and nothing else."""
 
     preset: str | None = Field(
-        None, description="Rules of ours: view, edit or admin; none of them escalates."
+        None,
+        description="Rules of ours: view, edit or admin; none of them escalates.",
+        json_schema_extra=_never_null,
     )
     namespaces: list[str] | None = Field(
-        None, description="Where it holds; default: every namespace of the setup."
+        None,
+        description="Where it holds; default: every namespace of the setup.",
+        json_schema_extra=_never_null,
     )
     rules: list[AccessRuleFile] = Field(default_factory=list, description="More RBAC rules.")
 
@@ -267,7 +288,9 @@ class TaskFile(_Part):
     )
     setup: SetupFile | None = None
     access: AccessFile | None = Field(
-        None, description="What the agent may do; default: all that the harness may."
+        None,
+        description="What the agent may do; default: all that the harness may.",
+        json_schema_extra=_never_null,
     )
     controls: ControlsFile | None = None
     mcp_servers: dict[str, McpServerFile] = Field(

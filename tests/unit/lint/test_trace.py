@@ -75,6 +75,8 @@ def test_right_paths_end_at_their_type(kind: str, path: str, types: set[str]) ->
             "no field 'nam'",
             "did you mean 'name'?",
         ),
+        ("Deployment", "spec.template[?(@.replicas)]", "selects none of the fields", "name"),
+        ("Deployment", "spec[?(@.nam == 'web')].image", "selects none of the fields", "name"),
         ("Service", "spec.selector.matchLabels.app", "app is asked of a string", "end the path"),
     ],
 )
@@ -94,6 +96,9 @@ def test_wrong_paths_say_where_and_what_is_right(
         "metadata.managedFields[0].fieldsV1.whatever.there.is",
         "*",
         "spec.*.whatever",
+        "$[?(@.replicas)].replicas",
+        "spec[?(@ == 'Recreate')]",
+        "$[?(@.replicas && @.selector)].template",
     ],
 )
 def test_nothing_is_said_where_anything_may_be(path: str) -> None:

@@ -61,6 +61,11 @@ def test_it_is_a_schema() -> None:
         {"controls": {"oracle": {"rum": "x"}}},
         {"controls": {"oracle": {"run": "x", "script": "y"}}},
         {"controls": {"oracle": {}}},
+        {"access": None},
+        {"access": {"preset": None, "rules": []}},
+        {"access": {"preset": "view", "namespaces": None}},
+        {"access": {"rules": [{"resources": ["pods"], "verbs": ["get"], "apiGroups": None}]}},
+        {"access": {"rules": [{"resources": ["pods"], "verbs": ["get"], "resourceNames": None}]}},
     ],
 )
 def test_what_the_loader_refuses_is_not_valid(change: dict[str, Any]) -> None:
