@@ -24,7 +24,7 @@ from devops_bench.core.containers import LABEL, DockerClient
 from devops_bench.core.errors import AgentError, InvalidInputError
 from tests.unit.agents.sandbox.engine import OPENED
 from tests.unit.agents.sandbox.test_bwrap import answering, run
-from tests.unit.core.test_process import wait_for
+from tests.unit.core.programs import wait_for
 
 MakeTurn = Callable[..., AgentTurn]
 
