@@ -26,6 +26,7 @@ from tests.integration.watch.faultproxy import FaultProxy
 _names = itertools.count(1)
 
 ABSENT = "absent"
+FENCE_SEC = 20.0
 
 
 @dataclass(frozen=True)
@@ -170,3 +171,12 @@ def bench(plane: ControlPlane, folder: Path) -> Iterator[Bench]:
         yield made
     finally:
         made.close()
+
+
+def subscription(at: Bench) -> Subscription:
+    return Subscription("it", (at.query(),))
+
+
+def several(at: Bench) -> Subscription:
+    """Reads more than one object by name, so that nothing is proven by an unchanged version."""
+    return Subscription("it", (ResourceQuery("configmaps", namespace=at.namespace),))

@@ -6,7 +6,6 @@ In each test ``bad`` is stored for a moment while the connection is broken in it
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 import json
 import threading
 from collections.abc import Callable
@@ -14,55 +13,12 @@ from collections.abc import Callable
 import pytest
 
 from devops_bench.core.clock import SYSTEM_CLOCK
-from devops_bench.k8s.view import ResourceQuery
 from devops_bench.k8s.watch.results import WatchOptions
 from devops_bench.k8s.watch.types import Subscription
 from tests.integration.watch.control_plane import until
 from tests.integration.watch.faultproxy import Answer, End, Freeze, Request, Reset
-from tests.integration.watch.observing import ABSENT, Bench, Notes
-
-FENCE_SEC = 20.0
-MARK = b'"v":"trip"'
-
-
-def subscription(at: Bench) -> Subscription:
-    return Subscription("it", (at.query(),))
-
-
-def several(at: Bench) -> Subscription:
-    """Reads more than one object by name, so that nothing is proven by an unchanged version."""
-    return Subscription("it", (ResourceQuery("configmaps", namespace=at.namespace),))
-
-
-class Outage:
-    """Refuses everything but what goes on already, until it is over."""
-
-    def __init__(self, at: Bench, answer: Answer | None = None) -> None:
-        self.over = threading.Event()
-        self.refused = threading.Semaphore(0)
-        self._answer = answer or Answer(503, {"Retry-After": "0"})
-        self._at = at
-
-    def __call__(self, request: Request) -> Answer | None:
-        if self.over.is_set() or "configmaps" not in request.path:
-            return None
-        self.refused.release()
-        return self._answer
-
-    def wait_refused(self) -> None:
-        assert self.refused.acquire(timeout=30), "the watcher did not try to come back"
-
-
-def trip_on(at: Bench, fault: Callable[[bytes], BaseException]) -> None:
-    """Break the watch of configmaps when the value ``trip`` passes, once."""
-    left = threading.Semaphore(1)
-
-    def on_line(request: Request, line: bytes) -> bytes:
-        if "configmaps" in request.path and MARK in line and left.acquire(blocking=False):
-            raise fault(line)
-        return line
-
-    at.proxy.on_line = on_line
+from tests.integration.watch.observing import FENCE_SEC, Bench, Notes, several, subscription
+from tests.integration.watch.outages import Outage, trip_on
 
 
 def check_found(watcher_fence_reason: str | None, notes: Notes, at: Bench) -> None:
@@ -228,72 +184,6 @@ def test_a_reset_storm_ends_in_the_whole_history(at: Bench) -> None:
     ]
 
 
-def test_an_object_that_came_and_went_inside_a_gap_is_found(at: Bench) -> None:
-    at.put("other", name="other")
-    watcher, notes, _ = at.watch(subscription(at))
-    outage = Outage(at, Answer(410))
-    trip_on(at, lambda _: Reset())
-    at.proxy.on_request = lambda request: outage(request) if request.watch else None
-    at.put("trip", name="other")
-    outage.wait_refused()
-    at.put("bad")
-    at.delete()
-    outage.over.set()
-    assert watcher.fence(FENCE_SEC).why_not("it") is None
-    assert "bad" in notes.values("it")
-    assert notes.values("it")[-1] == ABSENT
-    assert notes.open_gaps("it") == []
-
-
-def test_an_object_between_two_events_of_another_kind_is_found(at: Bench) -> None:
-    """Secrets are delayed until long after; the configmap lived between two of their writes."""
-    at.put("one", kind="secrets")
-    both = Subscription("both", (at.query(), at.query("secrets")))
-    watcher, notes, _ = at.watch(both)
-    released = threading.Event()
-
-    def on_line(request: Request, line: bytes) -> bytes:
-        if "secrets" in request.path:
-            released.wait(30)
-        return line
-
-    at.proxy.on_line = on_line
-    at.put("two", kind="secrets")
-    at.put("bad")
-    at.delete()
-    at.put("three", kind="secrets")
-    released.set()
-    assert watcher.fence(FENCE_SEC).why_not("both") is None
-    assert "bad" in notes.values("both")
-    assert notes.open_gaps("both") == []
-
-
-def test_delayed_streams_show_no_state_that_never_was(at: Bench) -> None:
-    """The pair is always equal or one step apart; a mix of present and past would be further."""
-    at.put("0")
-    at.put("0", kind="secrets")
-    both = Subscription("both", (at.query(), at.query("secrets", name="it")))
-    watcher, notes, _ = at.watch(both)
-    gate = threading.Semaphore(0)
-
-    def on_line(request: Request, line: bytes) -> bytes:
-        if "secrets" in request.path:
-            gate.acquire(timeout=30)
-        return line
-
-    at.proxy.on_line = on_line
-    for number in range(1, 10):
-        at.put(str(number))
-        at.put(str(number), kind="secrets")
-        if number % 3 == 0:
-            gate.release(2)
-    gate.release(1_000)
-    assert watcher.fence(FENCE_SEC).why_not("both") is None
-    shown = [int(value) for value in notes.values("both")]
-    assert shown == sorted(shown)
-    assert len(shown) == 19
-
-
 def test_a_slow_way_to_the_server_loses_nothing(at: Bench) -> None:
     """The server ends a watch that is not read; what it had not sent is read after that."""
     at.put("good")
@@ -362,62 +252,3 @@ def test_the_environment_does_not_reach_the_connection(at: Bench) -> None:
     at.put("bad")
     at.put("good")
     check_found(watcher.fence(FENCE_SEC).why_not("it"), notes, at)
-
-
-def test_an_object_of_the_same_name_in_a_new_namespace_is_another_state(at: Bench) -> None:
-    at.put("good")
-    watcher, notes, _ = at.watch(subscription(at))
-    at.delete()
-    at.delete_namespace()
-    at.create_namespace()
-    at.put("bad")
-    at.put("good")
-    assert watcher.fence(FENCE_SEC).why_not("it") is None
-    assert notes.values("it") == ["good", ABSENT, "bad", "good"]
-
-
-def test_a_new_namespace_inside_a_gap_is_found_too(at: Bench) -> None:
-    at.put("good")
-    watcher, notes, _ = at.watch(subscription(at))
-    outage = Outage(at, Answer(410))
-    trip_on(at, lambda _: Reset())
-    at.proxy.on_request = lambda request: outage(request) if request.watch else None
-    at.put("trip")
-    outage.wait_refused()
-    at.delete()
-    at.delete_namespace()
-    at.create_namespace()
-    at.put("bad")
-    at.put("good")
-    outage.over.set()
-    assert watcher.fence(FENCE_SEC).why_not("it") is None
-    assert [value for value in notes.values("it") if value != "trip"][-3:] == [
-        ABSENT,
-        "bad",
-        "good",
-    ]
-    assert notes.open_gaps("it") == []
-
-
-def test_ten_thousand_states_in_a_burst_are_all_shown(at: Bench) -> None:
-    at.put("0", name="it")
-    watcher, notes, _ = at.watch(several(at))
-
-    def write(worker: int) -> None:
-        for number in range(1_250):
-            at.put(str(number), name=f"w{worker}")
-
-    writers = [threading.Thread(target=write, args=(worker,)) for worker in range(8)]
-    for writer in writers:
-        writer.start()
-    for writer in writers:
-        writer.join()
-    assert watcher.fence(60).why_not("it") is None
-    for worker in range(8):
-        shown = [
-            seen.values[0][f"w{worker}"]
-            for seen in notes.states["it"]
-            if f"w{worker}" in seen.values[0]
-        ]
-        ordered = [value for value, _ in itertools.groupby(shown)]
-        assert ordered == [str(number) for number in range(1_250)]
