@@ -156,3 +156,10 @@ def _pieces(step: Step, number: int) -> Iterator[JsonObject]:
     yield piece({}, step.finish or ("tool_calls" if step.calls else "stop"))
     if step.stated:
         yield {**piece({}), "choices": [], "usage": USAGE}
+
+
+DONE = Step(text="I mended it.")
+
+
+def calling(tool: str, **arguments: str) -> Step:
+    return Step(calls=((tool, {**arguments}),))
