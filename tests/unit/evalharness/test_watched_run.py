@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from devops_bench.agents.base import AgentTurn
 from devops_bench.evalharness.events import Phase
 from devops_bench.results.evidence.records import Header
 from tests.unit.evalharness.fakes import FakeAgent, make_task
 from tests.unit.evalharness.fakewatch import FakeWatch, Records, valued
-from tests.unit.evalharness.helpers import watched
-from tests.unit.evalharness.world import OBJECTIVE, World, no_monitor_is_left, row
-
-FLOOR = watched("floor")
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+from tests.unit.evalharness.world import FLOOR, OBJECTIVE, World, no_monitor_is_left, row
 
 
 def test_watched_and_sampled_are_told_apart_before_the_agent_starts(world: World) -> None:

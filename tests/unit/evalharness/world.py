@@ -10,11 +10,13 @@ from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions,
 from devops_bench.results.evidence.writer import open_evidence
 from devops_bench.results.journal import read_journal
 from devops_bench.results.model import ReportRow, TaskResult
-from devops_bench.tasks.model import Task
+from devops_bench.tasks.model import Setup, Task
 from tests.unit.evalharness.fakes import FakeAccess, FakeAgent, FakeProvider, Recorder
-from tests.unit.evalharness.helpers import Answer, make_entry
+from tests.unit.evalharness.helpers import Answer, make_entry, watched
 
 OBJECTIVE = make_entry("fixed", "objective", "converge")
+FLOOR = watched("floor")
+OBJECTS = Setup(objects=({"kind": "ConfigMap"}, {"kind": "ConfigMap"}), ready=())
 
 
 class World:
