@@ -181,3 +181,24 @@ APPS = group("apps", v1=[resource("deployments", "Deployment", "deploy")])
 def serve_discovery(stub: StubServer, *more: JsonObject) -> None:
     stub.on("GET", "/api", groups(CORE))
     stub.on("GET", "/apis", groups(APPS, *more))
+
+
+EXISTS = status(409, "AlreadyExists", "already exists")
+GONE = status(404, "NotFound", "not found")
+
+
+def obj(kind: str, name: str, api_version: str = "v1", namespace: str = "") -> JsonObject:
+    metadata: JsonObject = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def created(request: Request) -> Response:
+    """Answer a POST as the server does: what was sent, with a uid."""
+    body = request.body
+    assert isinstance(body, dict)
+    metadata = body["metadata"]
+    assert isinstance(metadata, dict)
+    name = metadata.get("name") or f"{metadata['generateName']}x7"
+    return Response({**body, "metadata": {**metadata, "name": name, "uid": f"uid-{name}"}}, 201)
