@@ -166,7 +166,8 @@ def label_away(target: Target) -> str | None:
         selector = ",".join(f"{name}={value}" for name, value in target.pod_labels.items())
         found = target.kubectl(f"get pod --selector={shlex.quote(selector)} --output=name")
         away = target.kubectl(f'label "$pod" --overwrite {shlex.quote(key)}=away')
-        return f"pods=$({found})\npod=${{pods%%$'\\n'*}}\n{away}"
+        none = f"[ -n \"$pods\" ] || {{ echo 'it has no pods' >&2; exit {EXIT_DOES_NOT_APPLY}; }}"
+        return f"pods=$({found})\n{none}\npod=${{pods%%$'\\n'*}}\n{away}"
     labels = target.texts("metadata", "labels")
     if not labels or target.kind in ("Namespace", "Node"):
         return None
@@ -242,14 +243,20 @@ fi
 printf '%s\\n' "$bound" | xargs kubectl delete clusterrolebinding"""
 
 
-def reported(script: str) -> str:
+def reported(script: str, target: Target) -> str:
     """Return the script with an exit code that says whether its harm was done.
 
     It is the script's own, but for two: :data:`EXIT_NOT_ALLOWED` when RBAC refused something of it,
-    and :data:`EXIT_DOES_NOT_APPLY` when kubectl found nothing to do, which it counts as done. It
-    runs in a subshell that ``set -e`` holds for, with what it prints kept and then shown.
+    and :data:`EXIT_DOES_NOT_APPLY` when the object is gone, as it may be once the work is done, or
+    kubectl found nothing to do, which it counts as done. It runs in a subshell that ``set -e``
+    holds for, with what it prints kept and then shown.
     """
+    look = target.kubectl(f"get {target.argument} --ignore-not-found --output=name")
     return f"""\
+if there=$({look} 2>harm.err) && [ -z "$there" ]; then
+  printf '%s is gone\\n' {shlex.quote(target.label)} >&2
+  exit {EXIT_DOES_NOT_APPLY}
+fi
 set +e
 (
 set -euo pipefail

@@ -138,4 +138,5 @@ def _mutant(
     names.add(name)
     before = 'bash "$ORACLE"\n' if works and harm.works_first else ""
     title = harm.title if harm.once else f"{harm.title}: {target.label}"
-    return BuiltinMutant(name, title, ControlScript(run=f"{before}{harms.reported(script)}"))
+    script = f"{before}{harms.reported(script, target)}"
+    return BuiltinMutant(name, title, ControlScript(run=script))

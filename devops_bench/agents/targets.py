@@ -44,9 +44,12 @@ class Target:
 
     @property
     def argument(self) -> str:
-        """Return how kubectl is given it: ``kind.version.group/name``, quoted for a shell."""
-        group, slash, version = self.api_version.rpartition("/")
-        kind = f"{self.kind}.{version}.{group}" if slash else self.kind
+        """Return how kubectl is given it: ``kind.group/name``, quoted for a shell.
+
+        Without the version, since the work may be to take that one away.
+        """
+        group = self.api_version.rpartition("/")[0]
+        kind = f"{self.kind}.{group}" if group else self.kind
         return shlex.quote(f"{kind}/{self.name}")
 
     def kubectl(self, words: str) -> str:

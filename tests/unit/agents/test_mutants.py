@@ -118,7 +118,7 @@ class TestScripts:
 
     def test_the_kind_is_named_with_its_group(self) -> None:
         script = script_of(mutants_of(DEPLOYMENT), "builtin-delete-deployment-web")
-        assert "--namespace shop delete Deployment.v1.apps/web" in script
+        assert "--namespace shop delete Deployment.apps/web" in script
 
     def test_the_pods_are_those_of_the_selector(self) -> None:
         script = script_of(mutants_of(DEPLOYMENT), "builtin-restart-deployment-web")
@@ -173,13 +173,14 @@ class TestScripts:
 
 
 def done_with(
-    kubectl: str, folder: Path, name: str, *objects: JsonObject
+    kubectl: str, folder: Path, name: str, *objects: JsonObject, there: str = "it"
 ) -> subprocess.CompletedProcess[str]:
-    """Run a generic mutant with this in place of kubectl."""
+    """Run a generic mutant with this in place of kubectl, which first is asked what is there."""
     script = script_of(mutants_of(*objects, oracle=None), name)
+    look = f'case "$*" in *--ignore-not-found*) printf %s "{there}"; return;; esac'
     return subprocess.run(
         ["bash", "-euo", "pipefail"],
-        input=f"kubectl() {{ {kubectl}; }}\n{script}",
+        input=f"kubectl() {{ {look}; {kubectl}; }}\n{script}",
         text=True,
         capture_output=True,
         check=False,
@@ -235,6 +236,21 @@ class TestWhetherTheHarmWasDone:
     def test_nothing_to_do_is_no_harm(self, tmp_path: Path, name: str, said: str) -> None:
         done = done_with(f"echo '{said}'", tmp_path, name, *EVERY_KIND)
         assert done.returncode == EXIT_DOES_NOT_APPLY
+
+    @pytest.mark.parametrize(
+        "name", [one.name for one in mutants_of(*EVERY_KIND).mutants], ids=lambda name: name[8:]
+    )
+    def test_an_object_that_the_work_took_away_cannot_be_harmed(
+        self, tmp_path: Path, name: str
+    ) -> None:
+        done = done_with("echo harm; return 1", tmp_path, name, *EVERY_KIND, there="")
+        assert done.returncode == EXIT_DOES_NOT_APPLY
+        assert "is gone" in done.stderr
+        assert "harm" not in done.stdout
+
+    def test_a_workload_without_pods_has_none_to_label_away(self, tmp_path: Path) -> None:
+        done = done_with("true", tmp_path, "builtin-relabel-deployment-web", DEPLOYMENT)
+        assert (done.returncode, done.stderr) == (EXIT_DOES_NOT_APPLY, "it has no pods\n")
 
     def test_harm_that_was_done(self, tmp_path: Path) -> None:
         done = done_with("echo scaled", tmp_path, "builtin-scale-deployment-web", DEPLOYMENT)
