@@ -271,7 +271,7 @@ def test_the_floor_broken_for_a_second_is_seen_though_it_was_mended(
 
     assert done.code == 1, str(done)
     assert done.row("never fewer than four replicas")["status"] == "fail"
-    assert done.row("the image stays as it was reviewed")["status"] == "pass"
+    assert done.row("the template stays as it was reviewed")["status"] == "pass"
 
 
 def test_the_exit_code_of_the_agent_does_not_decide(
