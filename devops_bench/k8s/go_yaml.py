@@ -22,6 +22,7 @@ from typing import Final, NoReturn
 import yaml
 
 from devops_bench.core.json import DuplicateKeyError, JsonObject, JsonValue, unique_keys
+from devops_bench.core.lines import Lines
 
 MAX_NODES: Final = 500_000
 """More values than this in one document, aliases expanded, are refused."""
@@ -116,14 +117,18 @@ def read_documents(text: str, *, unique: bool = False) -> list[Document]:
         except (ValueError, RecursionError):
             # A flow mapping looks like JSON; if it is neither, YAML's message is as good.
             pass
+    lines = Lines(text.removeprefix("\ufeff"))  # the reader does not count a byte order mark
     try:
         return [
-            _Converter(unique).document(node) for node in yaml.compose_all(text, Loader=_Loader)
+            Document(_Converter(unique).value(node), *lines.place(node.start_mark.index))
+            for node in yaml.compose_all(text, Loader=_Loader)
         ]
+    except _NodeError as exc:
+        raise DocumentError(exc.message, *lines.place(exc.index)) from None
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark is not None else (0, 0)
-        raise DocumentError(exc.problem or "this is not YAML", line, column) from None
+        place = lines.place(mark.index) if mark is not None else (0, 0)
+        raise DocumentError(exc.problem or "this is not YAML", *place) from None
     except (yaml.YAMLError, RecursionError) as exc:
         raise DocumentError(f"this is not YAML: {exc}", 0, 0) from None
 
@@ -135,13 +140,13 @@ def _json_documents(text: str, *, unique: bool) -> Iterator[Document]:
         parse_int=lambda number: _json_number(_int(number, 10)),
         parse_constant=_no_constant,
     )
+    lines = Lines(text)
     position = 0
     while position < len(text):
         if text[position].isspace():
             position += 1
             continue
-        line = text.count("\n", 0, position) + 1
-        column = position - text.rfind("\n", 0, position)
+        line, column = lines.place(position)
         try:
             value, position = decoder.raw_decode(text, position)
         except DuplicateKeyError as exc:
@@ -160,9 +165,8 @@ class _Converter:
         self._nodes = 0
         self._unique = unique
 
-    def document(self, node: yaml.Node) -> Document:
-        mark = node.start_mark
-        return Document(self._value(node, 0), mark.line + 1, mark.column + 1)
+    def value(self, node: yaml.Node) -> JsonValue:
+        return self._value(node, 0)
 
     def _value(self, node: yaml.Node, depth: int) -> JsonValue:
         self._nodes += 1
@@ -297,6 +301,13 @@ def _go_float(value: float) -> str:
     return f"{Decimal(scientific):f}" if -4 <= exponent < 6 else scientific
 
 
+class _NodeError(Exception):
+    """A node that is refused, by the index of its first character."""
+
+    def __init__(self, message: str, index: int) -> None:
+        super().__init__(message)
+        self.message, self.index = message, index
+
+
 def _fail(node: yaml.Node, message: str) -> NoReturn:
-    mark = node.start_mark
-    raise DocumentError(message, mark.line + 1, mark.column + 1)
+    raise _NodeError(message, node.start_mark.index)

@@ -10,10 +10,11 @@ from typing import Final
 from yaml import MappingNode, Node, ScalarNode
 
 from devops_bench.core.diagnostics import Diagnostic
+from devops_bench.core.lines import LINE_BREAK, Lines
 from devops_bench.core.similar import closest
 from devops_bench.lint.model import RULES
 from devops_bench.lint.rules.comments import MALFORMED_IGNORE, UNUSED_IGNORE
-from devops_bench.tasks.yaml import LINE_BREAK, Document
+from devops_bench.tasks.yaml import Document
 
 _MARK: Final = "devops-bench:"
 _COMMENT: Final = re.compile(r"(?:^|(?<=\s))#\s*devops-bench:\s*(?P<rest>.*)$")
@@ -48,7 +49,7 @@ def read_ignores(text: str, document: Document) -> list[Ignore]:
     if _MARK not in text:
         return []
     lines = LINE_BREAK.split(text)
-    inside = list(_marked_scalars(document.root))
+    inside = list(_marked_scalars(document.root, document.lines))
     found = []
     for number, line in enumerate(lines, start=1):
         match = _COMMENT.search(line) if _MARK in line else None
@@ -145,7 +146,7 @@ def _next_line(lines: Sequence[str], number: int) -> int:
 Span = tuple[tuple[int, int], tuple[int, int]]
 
 
-def _marked_scalars(root: Node | None) -> Iterator[Span]:
+def _marked_scalars(root: Node | None, lines: Lines) -> Iterator[Span]:
     """Yield where values stand whose text looks like a comment to us."""
     pending = [root] if root is not None else []
     seen: set[int] = set()
@@ -156,8 +157,7 @@ def _marked_scalars(root: Node | None) -> Iterator[Span]:
         seen.add(id(node))
         if isinstance(node, ScalarNode):
             if _MARK in node.value:
-                start, end = node.start_mark, node.end_mark
-                yield (start.line + 1, start.column + 1), (end.line + 1, end.column + 1)
+                yield lines.place(node.start_mark.index), lines.place(node.end_mark.index)
         elif isinstance(node, MappingNode):
             pending += [part for pair in node.value for part in pair]
         else:

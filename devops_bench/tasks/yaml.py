@@ -19,6 +19,7 @@ from yaml._yaml import CParser
 
 from devops_bench.core.diagnostics import Diagnostic
 from devops_bench.core.json import JsonValue
+from devops_bench.core.lines import Lines
 from devops_bench.tasks import rule_ids
 from devops_bench.tasks.scalars import ScalarFault, quoted, read_plain
 
@@ -34,9 +35,6 @@ MAX_VALUES: Final = 100_000
 
 DocPath: TypeAlias = "tuple[str | int, ...]"
 """Keys and indexes from the root to a value."""
-
-LINE_BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-"""What libyaml counts as the end of a line."""
 
 _NOT_PRINTABLE: Final = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
@@ -68,10 +66,12 @@ class Document:
     Attributes:
         value: The document as JSON; where something was refused, ``None`` or its text stands.
         root: The composed nodes, ``None`` for an empty document.
+        lines: The lines of its text, for the marks of the nodes.
     """
 
     value: JsonValue = None
     root: Node | None = field(default=None, repr=False)
+    lines: Lines = field(default_factory=lambda: Lines(""), repr=False, compare=False)
     _below: dict[int, dict[str | int, tuple[Node | None, Node]]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -89,9 +89,11 @@ class Document:
         for part in path:
             found = self._children(node).get(part)
             if found is None:
-                return _place(node.start_mark)
+                return _place(self.lines, node.start_mark)
             label, node = found
-        return _place(label.start_mark if key and label is not None else node.start_mark)
+        return _place(
+            self.lines, label.start_mark if key and label is not None else node.start_mark
+        )
 
     def _children(self, node: Node) -> dict[str | int, tuple[Node | None, Node]]:
         """Return what is below ``node``, with the nodes of keys; made once per node."""
@@ -133,7 +135,7 @@ def decode(
         return data.decode("utf-8").removeprefix("\ufeff"), []
     except UnicodeDecodeError as exc:
         before = data[: exc.start].decode("utf-8").removeprefix("\ufeff")
-        place = _place_at(before, len(before))
+        place = Place(*Lines(before).place(len(before)))
         message = f"byte 0x{data[exc.start]:02x} is not UTF-8"
         return "", [_unreadable(message, "save the file as UTF-8", file, place)]
 
@@ -149,9 +151,10 @@ def parse(text: str, file: Path | None = None) -> tuple[Document | None, list[Di
         The document, ``None`` when its syntax keeps it from being read, and every fault in the
         order of the text. With a fault the document is only good for finding more of them.
     """
+    lines = Lines(text)
     match = _NOT_PRINTABLE.search(text)
     if match is not None:
-        place = _place_at(text, match.start())
+        place = Place(*lines.place(match.start()))
         message = f"the character U+{ord(match[0]):04X} is not allowed in YAML"
         hint = f'remove it, or write "\\u{ord(match[0]):04X}" in double quotes'
         return None, [_unreadable(message, hint, file, place)]
@@ -160,16 +163,16 @@ def parse(text: str, file: Path | None = None) -> tuple[Document | None, list[Di
         root = composer.get_node() if composer.check_node() else None
         more = composer.get_node() if root is not None and composer.check_node() else None
     except _BoundError as exc:
-        place = _place(exc.mark)
+        place = _place(lines, exc.mark)
         return None, [_unreadable(exc.message, exc.hint, file, place)]
     except YAMLError as exc:
-        return None, [_syntax_error(exc, file)]
+        return None, [_syntax_error(exc, file, lines)]
     finally:
         composer.dispose()
     if root is None:
         return None, [_unreadable("the file holds no YAML document", "", file, Place(1, 1))]
-    builder = _Builder(file)
-    document = Document(builder.build(root), root)
+    builder = _Builder(file, lines)
+    document = Document(builder.build(root), root, lines)
     if more is not None:
         builder.fault(more.start_mark, "a second YAML document begins here", "keep one per file")
     once = {(found.line, found.column, found.message): found for found in builder.diagnostics}
@@ -231,9 +234,10 @@ class _Composer(CParser):
 class _Builder:
     """Builds JSON from nodes and collects every fault."""
 
-    def __init__(self, file: Path | None) -> None:
+    def __init__(self, file: Path | None, lines: Lines) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._file = file
+        self._lines = lines
         self._path: list[str | int] = []
         self._open: set[int] = set()
         self._values = 0
@@ -243,7 +247,7 @@ class _Builder:
         self, mark: Mark, message: str, hint: str = "", rule: str = rule_ids.NOT_YAML
     ) -> None:
         """Add an error at ``mark``."""
-        place = _place(mark)
+        place = _place(self._lines, mark)
         path = format_path(self._path)
         self.diagnostics.append(
             Diagnostic(message, hint, self._file, place.line, place.column, path, rule=rule)
@@ -287,17 +291,17 @@ class _Builder:
 
     def _mapping(self, node: Node) -> JsonValue:
         result: dict[str, JsonValue] = {}
-        lines: dict[str, int] = {}
+        first: dict[str, int] = {}
         for key_node, value_node in node.value:
             key = self._key(key_node)
             if key is None:
                 continue
             self._path.append(key)
             if key in result:
-                message = f"the key {key!r} is there twice (first on line {lines[key]})"
+                message = f"the key {key!r} is there twice (first on line {first[key]})"
                 self.fault(key_node.start_mark, message, "keep one of them", rule_ids.DUPLICATE_KEY)
             else:
-                lines[key] = key_node.start_mark.line + 1
+                first[key] = _place(self._lines, key_node.start_mark).line
                 result[key] = self.build(value_node)
             self._path.pop()
         return result
@@ -346,16 +350,15 @@ def _children(node: Node) -> dict[str | int, tuple[Node | None, Node]]:
     return {}
 
 
-def _syntax_error(exc: YAMLError, file: Path | None) -> Diagnostic:
+def _syntax_error(exc: YAMLError, file: Path | None, lines: Lines) -> Diagnostic:
     if not isinstance(exc, MarkedYAMLError):
         return _unreadable(f"this is not YAML: {exc}", "", file, Place())
     mark = exc.problem_mark or exc.context_mark
-    place = _place(mark) if mark is not None else Place()
+    place = _place(lines, mark) if mark is not None else Place()
     parts = [part for part in (exc.problem, exc.context) if part]
     message = "this is not YAML: " + ", ".join(parts)
-    hint = ""
-    if exc.context_mark is not None and exc.context_mark.line + 1 != place.line:
-        hint = f"what is read here began on line {exc.context_mark.line + 1}"
+    began = _place(lines, exc.context_mark).line if exc.context_mark is not None else place.line
+    hint = f"what is read here began on line {began}" if began != place.line else ""
     return _unreadable(message, hint, file, place)
 
 
@@ -363,10 +366,5 @@ def _unreadable(message: str, hint: str, file: Path | None, place: Place) -> Dia
     return Diagnostic(message, hint, file, place.line, place.column, rule=rule_ids.NOT_YAML)
 
 
-def _place(mark: Mark) -> Place:
-    return Place(mark.line + 1, mark.column + 1)
-
-
-def _place_at(text: str, index: int) -> Place:
-    breaks = [match.end() for match in LINE_BREAK.finditer(text, 0, index)]
-    return Place(len(breaks) + 1, index - (breaks[-1] if breaks else 0) + 1)
+def _place(lines: Lines, mark: Mark) -> Place:
+    return Place(*lines.place(mark.index))

@@ -176,7 +176,7 @@ def test_every_plain_scalar_is_read_or_refused(text: str) -> None:
         ("a: *nope", "undefined alias", 1, 4),
         ("a: &a [*a]", "nested deeper", 1, 4),
         ("a: \x01", "not YAML", 0, 0),
-        ('{"a": NaN', "did not find expected", 2, 1),
+        ('{"a": NaN', "did not find expected", 1, 10),
     ],
 )
 def test_what_go_would_refuse(text: str, says: str, line: int, column: int) -> None:
@@ -296,3 +296,15 @@ def test_text_that_is_not_yaml_is_one_diagnostic() -> None:
 def test_what_is_no_object(text: str) -> None:
     with pytest.raises(InvalidInputError):
         read_manifests(text)
+
+
+@pytest.mark.parametrize("odd", ["\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_lines_are_those_of_editors(odd: str, mark: str) -> None:
+    with pytest.raises(DocumentError) as refused:
+        read_documents(f"{mark}a: 'x{odd}{odd} y'\nb: 1\nc: .inf\n")
+    assert (refused.value.line, refused.value.column) == (3, 4)
+    with pytest.raises(DocumentError) as broken:
+        read_documents(f"{mark}a: 'x{odd}{odd} y'\nb: 1\nc: {{")
+    assert broken.value.line == 3
+    assert read_documents(f"{mark}a: 'x{odd} y'\n---\nb: 1\n")[1].line == 3

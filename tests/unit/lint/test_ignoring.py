@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from devops_bench.cli.errors import render_diagnostics
 from tests.unit.lint.helpers import ids, lint_text, report
 
 SPEC = """\
@@ -106,3 +107,19 @@ def test_a_comment_about_comments(tmp_path: Path) -> None:
         "safeguard\n    severity: recoverable", "objective"
     )
     assert ids(lint_text(text, tmp_path)) == ["DB901"]
+
+
+@pytest.mark.parametrize("odd", ["\x85", "\u2028", "\u2029"])
+def test_lines_are_those_of_editors_for_findings_and_comments_alike(
+    tmp_path: Path, odd: str
+) -> None:
+    text = f'prompt: "do{odd}it {odd} x"\n{SPEC.format(comment="")}'
+    (found,) = lint_text(text, tmp_path)
+    assert (found.rule, found.line) == ("DB203", 4)
+    shown = render_diagnostics([found]).splitlines()
+    assert shown[1].endswith("4 |   - name: ready")
+    assert shown[2].index("^") == shown[1].index("name") + found.column - 5
+    comment = "  # devops-bench: ignore[DB203] read once\n"
+    assert lint_text(text.replace("  - name", f"{comment}  - name"), tmp_path) == []
+    inside = text.replace(f"do{odd}it", f"do{odd}it # devops-bench: ignore[DB203] is text{odd}")
+    assert ids(lint_text(inside, tmp_path)) == ["DB203"]

@@ -238,7 +238,7 @@ def test_a_document_in_quotes_is_read_and_every_place_points_at_its_text(
     assert diagnostics == []
     assert document is not None
     assert document.value == quoted
-    lines = re.split("\r\n|[\n\r\x85\u2028\u2029]", text)
+    lines = re.split("\r\n|[\n\r]", text)
     for path in paths_of(document.value):
         place = document.place(path)
         rest = lines[place.line - 1][place.column - 1 :]
@@ -266,6 +266,24 @@ def _only_text(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [_only_text(item) for item in value]
     return str(value)
+
+
+@pytest.mark.parametrize("odd", ["\x85", "\u2028", "\u2029"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_lines_are_those_of_editors(odd: str, end: str) -> None:
+    text = end.join([f"prompt: 'do{odd}it {odd} x'", "a: 1", "b: !x 2", "a: 3", "c: {"])
+    document, _ = parse(text[:-5])
+    assert document is not None
+    assert document.place(("a",), key=True) == Place(2, 1)
+    _, faults = parse(text.removesuffix("c: {"))
+    assert [(one.line, one.column) for one in faults] == [(3, 4), (4, 1)]
+    assert "first on line 2" in faults[1].message
+    _, (syntax,) = parse(text)
+    assert (syntax.line, syntax.column) == (5, 5)
+    _, (forbidden,) = parse(f"{text}\x07")
+    assert (forbidden.line, forbidden.column) == (5, 5)
+    _, (not_utf8,) = decode(f"{text}".encode() + b"\xff")
+    assert (not_utf8.line, not_utf8.column) == (5, 5)
 
 
 @given(st.text(max_size=60) | st.text(alphabet="a1:-?[]{},&*!|>'\"#%@ \n\t", max_size=60))
