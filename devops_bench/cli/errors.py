@@ -16,6 +16,7 @@ from typing import TextIO
 from devops_bench.core.diagnostics import Diagnostic, Level
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
 from devops_bench.core.faults import named
+from devops_bench.core.spelling import encodable
 
 DEBUG_VARIABLE = "DEVOPS_BENCH_DEBUG"
 """Set to ``1`` to see the traceback of an unexpected error at once."""
@@ -39,10 +40,12 @@ def use_color(stream: object) -> bool:
 def printable(text: str) -> str:
     r"""Return the text with control characters spelled out, so that none reaches a terminal.
 
-    Line breaks and tabs become ``\n`` and ``\t``: what is shown stays on its line.
+    Line breaks and tabs become ``\n`` and ``\t``: what is shown stays on its line. A byte of a file
+    name that is not UTF-8 becomes ``\xff``.
     """
     return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
+        char if char.isprintable() else char.encode("unicode_escape").decode()
+        for char in encodable(text)
     )
 
 

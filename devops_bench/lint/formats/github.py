@@ -6,6 +6,7 @@ https://docs.github.com/en/actions/reference/workflow-commands-for-github-action
 from __future__ import annotations
 
 from devops_bench.core.diagnostics import Diagnostic
+from devops_bench.core.spelling import encodable
 from devops_bench.lint.engine import LintReport
 from devops_bench.lint.formats.paths import relative_name
 
@@ -15,7 +16,7 @@ def render(report: LintReport) -> str:
     lines = [_command(found) for found in report.diagnostics]
     lines += [f"::notice::{_data(note)}" for note in report.notes]
     lines += [f"::error::{_data(line)}" for line in report.unreadable]
-    return "".join(f"{line}\n" for line in lines)
+    return encodable("".join(f"{line}\n" for line in lines))
 
 
 def _command(found: Diagnostic) -> str:

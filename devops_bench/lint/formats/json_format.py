@@ -6,11 +6,15 @@ import json
 
 from devops_bench.core.diagnostics import Diagnostic
 from devops_bench.core.json import JsonValue
+from devops_bench.core.spelling import encodable_json
 from devops_bench.lint.engine import LintReport
 
 
 def render(report: LintReport) -> str:
-    """Return the report as JSON; the file names are as they were given."""
+    r"""Return the report as JSON.
+
+    The file names are as they were given; a byte of one that is not UTF-8 stands as ``\xff``.
+    """
     document: JsonValue = {
         "specs": [str(file) for file in report.files],
         "skipped": report.skipped,
@@ -20,7 +24,7 @@ def render(report: LintReport) -> str:
         "ignored": [_finding(found) for found in report.ignored],
         "diagnostics": [_finding(found) for found in report.diagnostics],
     }
-    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    return json.dumps(encodable_json(document), indent=2, ensure_ascii=True) + "\n"
 
 
 def _finding(found: Diagnostic) -> JsonValue:

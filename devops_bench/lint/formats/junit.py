@@ -9,6 +9,7 @@ import re
 from xml.sax.saxutils import escape, quoteattr
 
 from devops_bench.core.diagnostics import Diagnostic
+from devops_bench.core.spelling import encodable
 from devops_bench.lint.engine import LintReport
 from devops_bench.lint.formats.paths import relative_name
 from devops_bench.lint.settings import FailOn, fails
@@ -78,8 +79,12 @@ def _lines(name: str, found: list[Diagnostic]) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text))
+    return escape(_in_xml(text))
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_NOT_XML.sub("\ufffd", text))
+    return quoteattr(_in_xml(text))
+
+
+def _in_xml(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", encodable(text))

@@ -6,12 +6,14 @@ https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from urllib.parse import quote
 
 from devops_bench import __version__
 from devops_bench.core.diagnostics import Diagnostic, Level
 from devops_bench.core.json import JsonObject, JsonValue
+from devops_bench.core.spelling import encodable_json
 from devops_bench.lint.catalogue import all_rules
 from devops_bench.lint.engine import LintReport
 from devops_bench.lint.formats.paths import relative_name
@@ -57,7 +59,7 @@ def render(report: LintReport) -> str:
         "version": "2.1.0",
         "runs": [run],
     }
-    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    return json.dumps(encodable_json(document), indent=2, ensure_ascii=True) + "\n"
 
 
 def _result(found: Diagnostic, index: dict[str, int], *, in_source: bool = False) -> JsonObject:
@@ -82,7 +84,7 @@ def _location(found: Diagnostic, file: Path) -> JsonObject:
     if name.startswith("/"):
         artifact = {"uri": file.absolute().as_uri()}
     else:
-        artifact = {"uri": quote(name), "uriBaseId": _ROOT}
+        artifact = {"uri": quote(os.fsencode(name)), "uriBaseId": _ROOT}
     physical: JsonObject = {"artifactLocation": artifact}
     if found.line:
         physical["region"] = {"startLine": found.line, "startColumn": max(1, found.column)}

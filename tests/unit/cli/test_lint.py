@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import typer
@@ -335,3 +336,45 @@ def test_where_no_spec_is_found_nothing_is_summed_up(tmp_path: Path) -> None:
     code, out, err = run(tmp_path)
     assert (code, out) == (2, "")
     assert "there is no task in" in err
+
+
+def _write_odd_names(folder: Path) -> None:
+    for name in (b"bad\xff.yaml", b"\xe4nd\xe9 \x80.yaml", b"sub\xfe/t.yaml"):
+        file = folder / os.fsdecode(name)
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"{WRONG}bad: 1\n")
+
+
+@pytest.mark.parametrize("output", ["text", "json", "github", "sarif", "junit"])
+@pytest.mark.parametrize("given", ["relative", "absolute", "outside"])
+def test_a_name_that_is_not_utf8_is_readable_in_every_format(
+    tmp_path: Path, output: str, given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    _write_odd_names(here)
+    monkeypatch.chdir(tmp_path if given == "outside" else here)
+    missing = os.fsdecode(b"gone\xfd.yaml")
+    folder = "." if given == "relative" else str(here)
+    code, out, err = run(folder, missing, "--output", output)
+    assert code == 2
+    (out + err).encode("utf-8")  # no half of a surrogate pair
+    shown = ["bad\\xff.yaml", "\\xe4nd\\xe9 \\x80.yaml", "sub\\xfe/t.yaml"]
+    if output == "sarif":
+        (log,) = json.loads(out)["runs"]
+        shown = ["bad%FF.yaml", "%E4nd%E9%20%80.yaml", "sub%FE/t.yaml"]
+        uris = {
+            one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+            for one in log["results"]
+        }
+        assert sorted(uri.removeprefix(f"file://{here}/") for uri in uris) == sorted(
+            shown if given != "outside" else [f"here/{one}" for one in shown]
+        )
+        out = json.dumps(log, ensure_ascii=False)
+    if output == "json":
+        out = json.dumps(json.loads(out), ensure_ascii=False).replace("\\\\", "\\")
+    if output == "junit":
+        ElementTree.fromstring(out)
+    out.encode("utf-8")
+    assert [name in out for name in shown] == [True] * 3
+    assert "gone\\xfd.yaml" in err + out.replace("\\\\", "\\")
