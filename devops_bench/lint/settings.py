@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -17,6 +17,7 @@ FailOn: TypeAlias = Literal["error", "warning", "notice", "never"]
 OWN_FILE: Final = "devops-bench.toml"
 PROJECT_FILE: Final = "pyproject.toml"
 FAIL_ON: Final[tuple[FailOn, ...]] = ("error", "warning", "notice", "never")
+_DEEPEST: Final = 2
 _KEYS: Final = ("select", "ignore", "fail-on", "kubernetes-version", "crds")
 _FAILING: Final[Mapping[FailOn, frozenset[Level]]] = {
     "error": frozenset({Level.ERROR}),
@@ -78,8 +79,7 @@ def read_settings(file: Path, *, required: bool = True) -> Settings | None:
 
     Args:
         file: A pyproject.toml or any file in the form of devops-bench.toml.
-        required: Whether a pyproject.toml without our table is an error; else a file without it is
-            ``None``.
+        required: Whether a file without our table is an error; else it is ``None``.
 
     Raises:
         InvalidInputError: The file cannot be read, or says something that is not known.
@@ -94,12 +94,35 @@ def read_settings(file: Path, *, required: bool = True) -> Settings | None:
     for key in keys:
         table = table.get(key) if isinstance(table, dict) else None
     if table is None:
-        if file.name == PROJECT_FILE and required:
-            raise InvalidInputError(f"{file} has no table [tool.devops-bench.lint]")
-        return Settings(file=file) if required else None
+        if required:
+            raise InvalidInputError(f"{file} has no table [{'.'.join(keys)}]{_instead(data, keys)}")
+        return None
     if not isinstance(table, dict):
         raise InvalidInputError(f"{file}: [{'.'.join(keys)}] is not a table")
     return _settings(table, file)
+
+
+def _instead(data: Mapping[str, object], keys: tuple[str, ...]) -> str:
+    """Return what a file has in the place of our table, for a message."""
+    there = {".".join(path): path for path in _tables(data)}
+    ours = ".".join(keys)
+    for other in ("tool.devops-bench.lint", "lint"):
+        if other in there:
+            where = f"a {PROJECT_FILE}" if other != "lint" else "any other file"
+            return f" (it has [{other}], which is for {where}: write [{ours}])"
+    if found := closest(ours, there):
+        return f" (it has [{found}]: write [{ours}])"
+    if used := next((key for key in _KEYS if key in data), None):
+        return f" (it has {used} at the top: write [{ours}] above it)"
+    return ""
+
+
+def _tables(data: Mapping[str, object], above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for key, value in data.items():
+        if isinstance(value, dict):
+            yield (*above, key)
+            if len(above) < _DEEPEST:
+                yield from _tables(value, (*above, key))
 
 
 def _settings(table: Mapping[str, object], file: Path) -> Settings:

@@ -100,3 +100,29 @@ def test_fail_on() -> None:
         "notice": [Level.ERROR, Level.WARNING, Level.NOTICE],
         "never": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("y.toml", "[tool.devops-bench.lint]\nignore = ['DB101']\n", r"\[lint\] \(it has \[tool"),
+        ("pyproject.toml", "[lint]\nignore = ['DB101']\n", r"bench.lint\] \(it has \[lint\]"),
+        ("pyproject.toml", "[tool.devops_bench.lint]\n", r"it has \[tool.devops_bench.lint\]"),
+        ("devops-bench.toml", "[lin]\nignore = ['DB101']\n", r"it has \[lin\]: write \[lint\]"),
+        ("z.toml", "ignore = ['DB101']\n", r"it has ignore at the top: write \[lint\] above it"),
+        ("z.toml", "[other]\n", r"no table \[lint\]$"),
+        ("z.toml", "", r"no table \[lint\]$"),
+        ("z.toml", "[[lint]]\n", r"\[lint\] is not a table"),
+    ],
+)
+def test_a_named_file_without_the_table_is_an_error_that_says_what_it_has(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InvalidInputError, match=message):
+        read_settings(tmp_path / name)
+
+
+def test_an_empty_table_is_one(tmp_path: Path) -> None:
+    (tmp_path / "z.toml").write_text("[lint]\n")
+    assert read_settings(tmp_path / "z.toml") == Settings(file=tmp_path / "z.toml")
