@@ -10,12 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from devops_bench.cli.errors import (
-    printable,
-    render_diagnostics,
-    use_color,
-    write_quietly,
-)
+from devops_bench.cli.errors import printable, render_diagnostics, use_color
+from devops_bench.cli.output import write_quietly, write_report
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.limits import warn_once
@@ -176,12 +172,10 @@ def _finish(request: CheckRequest, tried: list[Tried]) -> int:
     if request.as_json:
         entries = [tried_json(one) for one in tried]
         indent = None if request.watch else 2
-        write_quietly(
-            json.dumps({"exit_code": code, "entries": entries}, indent=indent) + "\n", sys.stdout
-        )
+        write_report(json.dumps({"exit_code": code, "entries": entries}, indent=indent) + "\n")
     else:
         several = len({one.task_id for one in tried}) > 1
-        write_quietly("\n".join(_lines(tried, several=several)) + "\n", sys.stdout)
+        write_report("\n".join(_lines(tried, several=several)) + "\n")
     return code
 
 
@@ -251,7 +245,7 @@ def _load(request: CheckRequest) -> list[Task]:
         ),
     )
     loaded.raise_for_errors()
-    sys.stderr.write(render_diagnostics(loaded.diagnostics, color=use_color(sys.stderr)))
+    write_quietly(render_diagnostics(loaded.diagnostics, color=use_color(sys.stderr)), sys.stderr)
     return _chosen(request, loaded)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import queue
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
-from devops_bench.cli.errors import printable, write_quietly
+from devops_bench.cli.errors import printable
+from devops_bench.cli.output import write_report
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.json import JsonObject
 from devops_bench.evalharness.hold import _default_poll_interval
@@ -111,7 +111,7 @@ class Live:
                     if newest.get(key) == status:
                         continue  # the same verdict, if perhaps for another reason
                     newest[key] = status
-                write_quietly(_line(news, as_json=as_json), sys.stdout)
+                write_report(_line(news, as_json=as_json))
         except KeyboardInterrupt:
             pass  # this is how it is meant to end
         return exit_code(newest.values())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from devops_bench.cli.output import write_quietly, write_report
 from devops_bench.clusters import state
 from devops_bench.clusters.state import Kind, PlaneState
 from devops_bench.core.errors import ClusterError, InvalidInputError
@@ -46,7 +48,7 @@ def build(
     """Build the control plane's binaries into the cache, once; prints their folder."""
     from devops_bench.clusters import build as builder
 
-    typer.echo(str(builder.build(_say, force=force).bin_dir))
+    write_report(f"{builder.build(_say, force=force).bin_dir}\n")
 
 
 @app.command()
@@ -71,9 +73,9 @@ def up(
         _require_healthy(known)
         _say(f"the cluster {chosen} is up already")
     if output is Output.JSON:
-        typer.echo(json.dumps(_plane_json(known), indent=2))
+        write_report(json.dumps(_plane_json(known), indent=2) + "\n")
     else:
-        typer.echo(str(known.kubeconfig))
+        write_report(f"{known.kubeconfig}\n")
 
 
 @app.command()
@@ -85,22 +87,24 @@ def status(output: OutputOption = Output.TEXT) -> None:
     found = binaries.search()
     planes = state.planes()
     if output is Output.JSON:
-        typer.echo(json.dumps(_status_json(found, planes), indent=2))
+        write_report(json.dumps(_status_json(found, planes), indent=2) + "\n")
         return
     for line in found.passed_over:
-        typer.echo(str(line))
+        write_report(f"{line}\n")
     if found.found is None:
-        typer.echo("binaries: none; `devops-bench cluster build` makes them")
+        write_report("binaries: none; `devops-bench cluster build` makes them\n")
     else:
-        typer.echo(f"binaries: {found.found.source}")
+        write_report(f"binaries: {found.found.source}\n")
         for program, version in found.found.versions.items():
-            typer.echo(f"  {program} {version}")
+            write_report(f"  {program} {version}\n")
     if not planes:
-        typer.echo("clusters: none; `devops-bench cluster up` starts one")
+        write_report("clusters: none; `devops-bench cluster up` starts one\n")
     for known in planes:
-        typer.echo(f"cluster {known.name}: {_health(known)}, {known.version}, {known.server}")
-        typer.echo(f"  of {_whose(known)}, since {known.created}; kubeconfig {known.kubeconfig}")
-        typer.echo(f"  its kubectl: devops-bench cluster kubectl --name {known.name} get nodes")
+        write_report(f"cluster {known.name}: {_health(known)}, {known.version}, {known.server}\n")
+        write_report(
+            f"  of {_whose(known)}, since {known.created}; kubeconfig {known.kubeconfig}\n"
+        )
+        write_report(f"  its kubectl: devops-bench cluster kubectl --name {known.name} get nodes\n")
 
 
 @app.command()
@@ -138,7 +142,7 @@ def kubeconfig(
 ) -> None:
     """Print the path of a cluster's kubeconfig."""
     known = _known(_chosen(name, name_option))
-    typer.echo(known.kubeconfig.read_text() if content else str(known.kubeconfig), nl=not content)
+    write_report(known.kubeconfig.read_text() if content else f"{known.kubeconfig}\n")
 
 
 @app.command(
@@ -181,7 +185,7 @@ def _chosen(argument: str | None, option: str | None) -> str:
 
 
 def _say(line: str) -> None:
-    typer.echo(line, err=True)
+    write_quietly(f"{line}\n", sys.stderr)
 
 
 def _sweep() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from devops_bench.cli.errors import print_error, printable
+from devops_bench.cli.output import write_report
 from devops_bench.cli.version import Output
 from devops_bench.core.errors import ClusterError
 from devops_bench.core.json import JsonObject, JsonValue
@@ -66,9 +67,9 @@ def doctor(
             {"name": one.name, "grade": one.grade, "detail": one.detail} for one in found
         ]
         body: JsonObject = {"exit_code": code, "problem": problem or None, "findings": listed}
-        typer.echo(json.dumps(body, indent=2))
+        write_report(json.dumps(body, indent=2) + "\n")
     elif not problem:
-        typer.echo(_summary(found, code) if examined else _NOT_EXAMINED)
+        write_report(f"{_summary(found, code) if examined else _NOT_EXAMINED}\n")
     if problem:
         print_error(f"the cluster could not be examined to the end: {problem}")
     raise typer.Exit(code)
@@ -103,7 +104,7 @@ def _examine(
 def _show(finding: Finding, output: Output) -> None:
     if output is Output.TEXT:
         title = _TITLES.get(finding.name, finding.name)
-        typer.echo(f"{finding.grade:8} {title}: {printable(finding.detail)}")
+        write_report(f"{finding.grade:8} {title}: {printable(finding.detail)}\n")
 
 
 def _summary(found: list[Finding], code: int) -> str:

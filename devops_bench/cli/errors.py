@@ -11,8 +11,8 @@ import traceback
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TextIO
 
+from devops_bench.cli.output import write_quietly
 from devops_bench.core.diagnostics import Diagnostic, Level
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
 from devops_bench.core.faults import named
@@ -60,23 +60,6 @@ def shown_path(file: Path) -> str:
         return printable(str(file.relative_to(Path.cwd())))
     except ValueError:
         return printable(str(file))
-
-
-def write_quietly(text: str, stream: TextIO) -> None:
-    """Write text, and let a reader or a terminal that has gone away not change the exit code.
-
-    Args:
-        text: What to write.
-        stream: Standard output or standard error.
-    """
-    try:
-        stream.write(text)
-        stream.flush()
-    except OSError:
-        # The interpreter flushes again at its end; it must find a place that takes it.
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, stream.fileno())
-        os.close(null)
 
 
 def render_diagnostics(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
@@ -183,7 +166,7 @@ def print_error(text: str) -> None:
     prefix = "\x1b[1;31merror\x1b[0m" if use_color(sys.stderr) else "error"
     first, *further = text.split("\n")
     lines = [f"{prefix}: {printable(first)}", *(f"  {printable(line)}" for line in further)]
-    sys.stderr.write("\n".join(lines) + "\n")
+    write_quietly("\n".join(lines) + "\n", sys.stderr)
 
 
 def _kept(error: BaseException) -> str:

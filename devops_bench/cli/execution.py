@@ -26,9 +26,9 @@ from devops_bench.cli.errors import (
     printable_lines,
     render_diagnostics,
     use_color,
-    write_quietly,
 )
 from devops_bench.cli.interrupts import Interrupts
+from devops_bench.cli.output import write_quietly, write_report
 from devops_bench.cli.progress import Progress
 from devops_bench.cli.words import shown_words
 from devops_bench.clusters.base import ClusterProvider
@@ -136,7 +136,9 @@ class _Say:
     """Takes the lines of a provider that is made before there is a place to show them."""
 
     def __init__(self) -> None:
-        self.to: Callable[[str], None] = lambda line: print(printable(line), file=sys.stderr)
+        self.to: Callable[[str], None] = lambda line: write_quietly(
+            f"{printable(line)}\n", sys.stderr
+        )
 
     def __call__(self, line: str) -> None:
         self.to(printable(line))
@@ -275,10 +277,10 @@ def _print_result(
         if task.status == "error":
             print_error(f"task {task.id}: {task.reason}")
     if request.as_json:
-        write_quietly(result.model_dump_json(indent=2) + "\n", sys.stdout)
+        write_report(result.model_dump_json(indent=2) + "\n")
     else:
         where = f"result: {writer.result_path}"
         if not written:
             where = f"the result is only what stands here: {writer.result_path} is not up to date"
         text = f"\n{render_summary(result)}{where}\n"
-        write_quietly(printable_lines(text), sys.stdout)
+        write_report(printable_lines(text))

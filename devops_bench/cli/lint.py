@@ -11,7 +11,8 @@ from typing import Annotated, cast
 
 import typer
 
-from devops_bench.cli.errors import printable, render_diagnostics, use_color, write_quietly
+from devops_bench.cli.errors import printable, render_diagnostics, use_color
+from devops_bench.cli.output import write_quietly, write_report
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.lint.engine import LintOptions, LintReport, lint_paths
@@ -44,9 +45,15 @@ class FailOnChoice(StrEnum):
     NEVER = "never"
 
 
+def _path(text: str) -> Path:
+    if not text:  # a variable of a script that is not set; Path("") is the current folder
+        raise InvalidInputError("an empty path names nothing: give a spec, a folder, or .")
+    return Path(text)
+
+
 PathsArgument = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="PATH...", help="Specs, or folders with specs."),
+    typer.Argument(metavar="PATH...", parser=_path, help="Specs, or folders with specs."),
 ]
 OutputOption = Annotated[
     Format, typer.Option("--output", "--format", help="How to print the findings.")
@@ -108,7 +115,8 @@ def lint(
     if explain is not None:
         _explain(explain)
         return
-    settings = (read_settings(config) if config is not None else None) or find_settings(Path())
+    found = read_settings(config) if config is not None else find_settings(Path())
+    settings = found or Settings()
     options = LintOptions(
         select=select or settings.select,
         ignore=ignore or settings.ignore,
@@ -124,17 +132,17 @@ def lint(
     if settings.passed_over is not None:
         note = f"{settings.passed_over} is not read: {settings.file} beside it goes before it"
         report = replace(report, notes=(*report.notes, note))
-    write_quietly(_rendered(report, output, threshold), sys.stdout)
+    write_report(_rendered(report, output, threshold))
     if output is not Format.GITHUB:  # there the lines are annotations already
         for line in report.unreadable:
-            typer.echo(f"error: {printable(line)}", err=True)
+            write_quietly(f"error: {printable(line)}\n", sys.stderr)
     raise typer.Exit(_exit_code(report, threshold))
 
 
 def _explain(rule_id: str) -> None:
     from devops_bench.lint.explain import explain, list_rules  # late: only this needs it
 
-    typer.echo(list_rules() if rule_id.lower() == "all" else explain(rule_id), nl=False)
+    write_report(list_rules() if rule_id.lower() == "all" else explain(rule_id))
 
 
 def _threshold(given: FailOnChoice | None, settings: Settings) -> FailOn:

@@ -19,6 +19,7 @@ import typer.main
 
 from devops_bench.cli.errors import report_error
 from devops_bench.cli.logs import LogFormat, LoggingCommand, LogLevel
+from devops_bench.cli.output import replace_closed_streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,7 @@ def devops_bench(
 
 def main() -> None:
     """Run the command line and exit: 0, or as ``docs/exit-codes.md`` says."""
+    replace_closed_streams()
     try:
         app(prog_name="devops-bench")
     except Exception as exc:  # noqa: BLE001 - nobody is above us to show it

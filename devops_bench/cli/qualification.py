@@ -18,8 +18,9 @@ from devops_bench.agents.control import control_agent
 from devops_bench.agents.mutants import builtin_mutants
 from devops_bench.cli.clusters import choose_provider
 from devops_bench.cli.control_runs import Job, RunSettings, run_jobs
-from devops_bench.cli.errors import printable, write_quietly
+from devops_bench.cli.errors import printable
 from devops_bench.cli.execution import new_run_id
+from devops_bench.cli.output import write_quietly, write_report
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
 from devops_bench.core.files import write_atomic
 from devops_bench.evalharness.limits import (
@@ -280,12 +281,14 @@ class _Qualification:
             raise DevopsBenchError(
                 f"the report could not be written to {exc.filename}: {exc.strerror}"
             ) from exc
-        if self._order.as_json:
-            write_quietly(report.model_dump_json(indent=2) + "\n", sys.stdout)
-        else:
-            write_quietly(f"\n{render_report(report)}", sys.stdout)
-        if report.missing:
-            self._tell(f"continue it with --resume {self._folder.path}")
+        try:
+            if self._order.as_json:
+                write_report(report.model_dump_json(indent=2) + "\n")
+            else:
+                write_report(f"\n{render_report(report)}")
+        finally:
+            if report.missing:
+                self._tell(f"continue it with --resume {self._folder.path}")
 
     def _tell(self, text: str) -> None:
         stream = sys.stderr if self._order.as_json else sys.stdout

@@ -8,13 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devops_bench.cli.errors import (
-    printable,
-    printable_lines,
-    render_diagnostics,
-    use_color,
-    write_quietly,
-)
+from devops_bench.cli.errors import printable, printable_lines, render_diagnostics, use_color
+from devops_bench.cli.output import write_quietly, write_report
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.evalharness.recordings import (
@@ -71,10 +66,10 @@ def execute(request: ReplayRequest) -> int:
     )
     if request.as_json:
         body = {**_as_json(result, replayed), "unreadable": dict(unreadable)}
-        write_quietly(json.dumps(body, indent=2) + "\n", sys.stdout)
+        write_report(json.dumps(body, indent=2) + "\n")
     else:
         lines = [*_lines(result, replayed), *(f"\n{text}" for text in unreadable.values())]
-        write_quietly(printable_lines("\n".join(lines)) + "\n", sys.stdout)
+        write_report(printable_lines("\n".join(lines)) + "\n")
     return result.exit_code
 
 
@@ -95,7 +90,7 @@ def _tasks(request: ReplayRequest, spec: Path, recordings: list[Recording]) -> d
         ),
     )
     loaded.raise_for_errors()
-    sys.stderr.write(render_diagnostics(loaded.diagnostics, color=use_color(sys.stderr)))
+    write_quietly(render_diagnostics(loaded.diagnostics, color=use_color(sys.stderr)), sys.stderr)
     tasks = {task.id: task for task in loaded.tasks}
     recorded = [recording.header.task_id for recording in recordings]
     if not tasks.keys() & set(recorded):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 import typer.core
 
 from devops_bench.cli.logs import LoggingCommand
+from devops_bench.cli.output import write_quietly
 from devops_bench.cli.words import misplaced_options, parse_variables, split_agent_words
 from devops_bench.core.errors import InvalidInputError
 
@@ -213,10 +215,10 @@ def run(
     )
     own_options = {name for option in ctx.command.params for name in option.opts}
     for name in misplaced_options(request.agent_words, own_options):
-        typer.echo(
+        write_quietly(
             f"warning: {name} stands after --, so it goes to the agent; write it before -- if it "
-            "is meant for devops-bench",
-            err=True,
+            "is meant for devops-bench\n",
+            sys.stderr,
         )
     raise typer.Exit(execute(request))
 

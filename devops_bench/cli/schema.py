@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-import typer
-
+from devops_bench.cli.output import write_report
 from devops_bench.tasks.schema import task_json_schema
 
 
@@ -15,4 +14,4 @@ def schema() -> None:
     In VS Code with the YAML extension, put it in a file and name it in the first line of the spec:
     # yaml-language-server: $schema=devops-bench.schema.json
     """
-    typer.echo(json.dumps(task_json_schema(), indent=2, sort_keys=False))
+    write_report(json.dumps(task_json_schema(), indent=2, sort_keys=False) + "\n")

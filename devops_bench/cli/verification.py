@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devops_bench.cli.errors import print_error, printable, write_quietly
+from devops_bench.cli.errors import print_error, printable
 from devops_bench.cli.interrupts import Interrupts
+from devops_bench.cli.output import write_quietly, write_report
 from devops_bench.cli.verify_progress import VerifyProgress
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError, RunInterruptedError
 from devops_bench.core.files import write_atomic
@@ -89,15 +90,17 @@ def execute(request: VerifyRequest) -> int:
     for result in results:
         if result.status is Status.ERROR:
             print_error(f"task {result.task_id}: {result.error}")
-    if request.as_json:
-        write_quietly(as_json_bytes(_as_json(results)).decode(), sys.stdout)
-    else:
-        where = printable(str(request.result_dir))
-        write_quietly(f"\n{summary(results)}results: {where}\n", sys.stdout)
-    for fault in outcome.faults:
-        print_error(fault)
-    if request.junit is not None:
-        _write(request.junit, as_junit(results))
+    try:
+        if request.as_json:
+            write_report(as_json_bytes(_as_json(results)).decode())
+        else:
+            where = printable(str(request.result_dir))
+            write_report(f"\n{summary(results)}results: {where}\n")
+    finally:  # one report that cannot be written does not cost the other one
+        for fault in outcome.faults:
+            print_error(fault)
+        if request.junit is not None:
+            _write(request.junit, as_junit(results))
     if interrupts.cancel.is_set():
         return RunInterruptedError.exit_code
     return EXIT_NOT_EVALUATED if outcome.faults else exit_code(results)

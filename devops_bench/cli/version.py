@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from devops_bench import __version__
+from devops_bench.cli.output import write_report
 
 
 class Output(StrEnum):
@@ -26,14 +27,12 @@ def version(
     # Not platform.platform(): it reads the C library to find its version, and takes 70 ms.
     system = f"{platform.system()} {platform.release()} {platform.machine()}"
     if output is Output.JSON:
-        typer.echo(
-            json.dumps(
-                {
-                    "version": __version__,
-                    "python": platform.python_version(),
-                    "platform": system,
-                }
-            )
-        )
+        body = {
+            "version": __version__,
+            "python": platform.python_version(),
+            "platform": system,
+        }
+        text = json.dumps(body)
     else:
-        typer.echo(f"devops-bench {__version__} (Python {platform.python_version()}, {system})")
+        text = f"devops-bench {__version__} (Python {platform.python_version()}, {system})"
+    write_report(f"{text}\n")

@@ -13,6 +13,7 @@ Every error that this package raises on purpose derives from :class:`DevopsBench
     ├── AgentError                 the agent's turn could not be taken or observed    (exit 3)
     │   └── ContainerError         the Docker daemon refused, or did not answer
     ├── SupervisionError           a program could not be watched to its end          (exit 3)
+    ├── OutputError                a report could not be written where it was asked   (exit 2)
     └── RunInterruptedError        SIGINT or SIGTERM ended the run                    (exit 130)
 
 A verdict is never an error: what could not be observed is a result with status ``error``.
@@ -105,6 +106,12 @@ class ContainerError(AgentError):
 
 class SupervisionError(DevopsBenchError):
     """A program was started, and the system refused what it takes to watch it to its end."""
+
+
+class OutputError(DevopsBenchError):
+    """What was asked for could not be written: a full disk, a stream that is closed."""
+
+    exit_code: ClassVar[int] = 2
 
 
 class RunInterruptedError(DevopsBenchError):

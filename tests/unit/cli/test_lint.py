@@ -313,6 +313,8 @@ def test_every_rule_is_explained(rule: Rule) -> None:
     [
         (["--explain", "DB100"], "did you mean DB10"),
         ([], "say what to lint"),
+        ([""], "an empty path names nothing"),
+        (["--config", "other.toml", "."], r"other.toml has no table \[lint\]"),
         (["--select", "XY", "."], "no rule that begins with 'XY'"),
         (["--select", "", "."], "an empty id names no rule"),
         (["--ignore", "", "."], "an empty id names no rule"),
@@ -326,6 +328,7 @@ def test_bad_input_is_one_clear_line(
     arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.toml").write_text("[lints]\n")
     with pytest.raises(InvalidInputError, match=message) as caught:
         CliRunner().invoke(app, ["lint", *arguments], catch_exceptions=False)
     assert caught.value.exit_code == 2
