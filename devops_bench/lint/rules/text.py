@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.json import JsonValue
+from devops_bench.lint.controls import may_read, shell_text
 from devops_bench.lint.model import Finding, rule, spec
 from devops_bench.lint.subject import Subject
 from devops_bench.tasks.variables import BUILT_IN_VARIABLES
@@ -15,7 +16,6 @@ from devops_bench.tasks.yaml import DocPath
 _TRIVIAL = re.compile(r"^(?:set\s|cd\s|echo\s|export\s|exit\b|sleep\s|#|\S+$)")
 _SHORTEST = 12
 """Characters of a command below which it may stand in a prompt by chance."""
-_MAX_SCRIPT_BYTES = 256 * 1024
 
 
 @rule(
@@ -70,13 +70,7 @@ def oracle_in_prompt(subject: Subject) -> Iterator[Finding]:
 
 def _oracle_text(subject: Subject) -> str:
     oracle = subject.task.controls.oracle
-    if oracle is None or oracle.script is None:
-        return oracle.run or "" if oracle is not None else ""
-    try:
-        with oracle.script.open("rb") as stream:
-            return stream.read(_MAX_SCRIPT_BYTES).decode("utf-8", errors="replace")
-    except OSError:  # the loader has looked at the file; what it says now is the run's business
-        return ""
+    return (shell_text(oracle) or "") if oracle is not None else ""
 
 
 def _commands(script: str) -> Iterator[str]:
@@ -95,9 +89,11 @@ def _normal(text: str) -> str:
     "a variable that nothing refers to",
     level=Level.WARNING,
     why="""
-        variables: gives it a value, and no string of the spec has {{NAME}} for it. Either the
-        reference was forgotten, and --var NAME=VALUE changes nothing, or the name is misspelt where
-        it is used. Comments, keys and manifest files are not replaced.
+        variables: gives it a value, no string of the spec has {{NAME}} for it, and no control reads
+        it from its environment ($NAME). Either the reference was forgotten, and --var NAME=VALUE
+        changes nothing, or the name is misspelt where it is used. Comments, keys and manifest files
+        are not replaced. Nothing is said where a control starts a program that is no shell: it may
+        read whatever it likes.
     """,
     fires=spec("""
         variables: {REPLICA: "4"}
@@ -119,6 +115,8 @@ def _normal(text: str) -> str:
 def unused_variable(subject: Subject) -> Iterator[Finding]:
     """Find variables that are declared and never referred to."""
     for name in sorted(subject.parts.declared - subject.used_variables - BUILT_IN_VARIABLES):
+        if may_read(subject.task.controls, name):
+            continue
         yield Finding(
             ("variables", name),
             f"the variable {name} is never referred to",
