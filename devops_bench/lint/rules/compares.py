@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.json import JsonValue
 from devops_bench.lint.comparing import never_compares
+from devops_bench.lint.everything import is_found_everywhere
 from devops_bench.lint.model import Finding, rule, spec
 from devops_bench.lint.schemas import Shape
 from devops_bench.lint.subject import Subject
@@ -23,10 +23,7 @@ from devops_bench.verification.paths import (
     Step,
 )
 from devops_bench.verification.placeholders import has_placeholder
-from devops_bench.verification.regex import Pattern, compile_pattern
-
-_SAMPLES = (*(chr(code) for code in range(0x20, 0x7F)), "é", "☃", "web-1", "registry/web:1.2")
-"""Texts that have nothing in common: what matches all of them tells nothing apart."""
+from devops_bench.verification.regex import Pattern
 
 
 @rule(
@@ -152,8 +149,9 @@ def _right_value(shape: Shape, value: JsonValue) -> str:
     level=Level.WARNING,
     why="""
         Patterns search: they match when they are found anywhere in the text. '.*', 'a*' or '|x' are
-        found in every text, so that the check only says that the field is there. Anchor the pattern
-        with ^ and $, or say op: exists.
+        found in every text, the empty one too, so that the check only says that the field is there.
+        Say what must stand in the text, with ^ and $ the whole of it, or say op: exists. ('.' and
+        '^.+$' are not found in the empty text, '^.*$' not in one of several lines.)
     """,
     fires=spec("""
         verification_spec:
@@ -182,7 +180,7 @@ def _right_value(shape: Shape, value: JsonValue) -> str:
 )
 def matches_everything(subject: Subject) -> Iterator[Finding]:
     """Find patterns, also in filters, that every text matches."""
-    hint = "anchor it with ^ and $, or ask with op: exists"
+    hint = "say what must stand in the text, or ask with op: exists"
     for leaf in subject.leaves:
         node = leaf.node
         if not isinstance(node, ResourceProperty):
@@ -197,15 +195,8 @@ def matches_everything(subject: Subject) -> Iterator[Finding]:
                 yield Finding((*leaf.path, "path"), message, hint)
 
 
-@lru_cache(maxsize=4096)
 def _is_everything(text: str) -> bool:
-    if has_placeholder(text):
-        return False
-    try:
-        pattern = compile_pattern(text)
-    except ValueError:
-        return False
-    return all(pattern.search(sample) for sample in _SAMPLES)
+    return not has_placeholder(text) and is_found_everywhere(text)
 
 
 def _patterns(path: Path) -> Iterator[Pattern]:
