@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from devops_bench.core.json import JsonValue
+from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.resources import ApiResource
 from devops_bench.k8s.selectors import parse_selector
@@ -35,6 +35,11 @@ _MADE_BY_OTHERS: Final = frozenset(
 )  # fmt: skip
 """Kinds of which the server or a controller makes objects too: what the setup shows is not all."""
 
+_OF_KUBERNETES: Final = frozenset({"kube-node-lease", "kube-public", "kube-system"})
+"""Namespaces in which a cluster keeps what it runs itself, whatever a setup adds there."""
+
+_CRD: Final = "CustomResourceDefinition"
+
 _FREE_FORM: Final = frozenset({"ConfigMap", "Secret"})
 """Kinds whose fields nobody adds by default."""
 
@@ -50,7 +55,11 @@ class OnSetup:
         self._subject = subject
         objects = subject.task.setup.objects
         self._objects = [KubeObject(as_stored(one, has_placeholder)) for one in objects]
-        self._namespaces = {str(one.name) for one in self._objects if _kind(one) == "Namespace"}
+        made = {str(one.name) for one in self._objects if _kind(one) == "Namespace"}
+        self._namespaces = made - _OF_KUBERNETES
+        in_default = any(self._is_in_default(one) for one in self._objects)
+        self._all_ours = self._namespaces | ({"default"} if in_default else set())
+        self._defined = {_defined(one.data) for one in self._objects if _kind(one) == _CRD}
 
     def __bool__(self) -> bool:
         """Whether there are any; without them the environment comes from elsewhere."""
@@ -98,11 +107,29 @@ class OnSetup:
         if resource is None or any(has_placeholder(text) for text in texts if text is not None):
             return None
         matched = self._matching(resource, query)
-        if resource.kind in _MADE_BY_OTHERS and not (matched and query.name is not None):
+        if not (matched and query.name is not None) and not self._has_all(resource, query):
             return None
         if path is not None and not all(_decides(resource, node, path, obj) for obj in matched):
             return None
         return node.judge(Snapshot({query: Matched(tuple(matched))}))
+
+    def _is_in_default(self, obj: KubeObject) -> bool:
+        resource = self._subject.resource(str(_kind(obj)))
+        is_namespaced = resource is not None and resource.namespaced
+        return is_namespaced and (obj.namespace or "default") == "default"
+
+    def _has_all(self, resource: ApiResource, query: ResourceQuery) -> bool:
+        """Return whether no other objects of the kind can be there than those of the setup.
+
+        A cluster brings objects of its own: anything without a namespace, or in a namespace that
+        the setup does not make. In default it has none but those of kinds that others make objects
+        of, too. Kinds that the setup defines itself are its own everywhere.
+        """
+        if resource.kind in _MADE_BY_OTHERS:
+            return False
+        if (resource.group, resource.kind) in self._defined:
+            return True
+        return resource.namespaced and query.namespace in self._all_ours
 
     def _matching(self, resource: ApiResource, query: ResourceQuery) -> Sequence[KubeObject]:
         found = []
@@ -122,6 +149,15 @@ class OnSetup:
 
 def _kind(obj: KubeObject) -> JsonValue:
     return obj.data.get("kind")
+
+
+def _defined(crd: JsonObject) -> tuple[str, str]:
+    """Return group and kind of what a CustomResourceDefinition defines."""
+    spec = crd.get("spec")
+    names = spec.get("names") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(names, dict):
+        return "", ""
+    return str(spec.get("group", "")), str(names.get("kind", ""))
 
 
 def _decides(resource: ApiResource, node: ResourceProperty, path: Path, obj: KubeObject) -> bool:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from devops_bench.core.diagnostics import Level
-from devops_bench.core.json import JsonObject
+from devops_bench.core.json import JsonObject, JsonValue
 from tests.unit.lint.helpers import (
+    SHOP,
     entry,
     found_in,
     lint_text,
@@ -277,3 +278,106 @@ def test_what_can_only_be_written_is_never_read(tmp_path: Path, path: str) -> No
 def test_absent_of_a_field_that_there_is_not_cannot_fail_either(tmp_path: Path) -> None:
     found = found_in(tmp_path, entry("x", prop("spec.replica", "absent"), "safeguard"))
     assert found == ["DB202", "DB101"]
+
+
+STORAGE: JsonObject = {
+    "apiVersion": "storage.k8s.io/v1",
+    "kind": "StorageClass",
+    "metadata": {"name": "fast"},
+    "provisioner": "x.example.com",
+}
+IN_SYSTEM: JsonObject = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "agent", "namespace": "kube-system", "labels": {"app": "agent"}},
+    "spec": {"replicas": 1},
+}
+WIDGETS: JsonObject = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Cluster",
+        "names": {"kind": "Widget", "plural": "widgets"},
+        "versions": [{"name": "v1", "served": True, "storage": True}],
+    },
+}
+OTHER_OBJECTS: list[JsonValue] = [SHOP, STORAGE, IN_SYSTEM, WIDGETS]
+
+
+def gone(kind: str, **more: JsonValue) -> JsonObject:
+    return prop(None, "absent", kind=kind, **more)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        gone("Deployment", namespace="kube-system", resource_name="coredns"),
+        gone(
+            "Deployment", namespace="kube-system", resource_name=None, selector="k8s-app=kube-dns"
+        ),
+        gone("DaemonSet", namespace="kube-system", resource_name="kube-proxy"),
+        gone("PodDisruptionBudget", namespace="kube-public"),
+        gone("NetworkPolicy", namespace="monitoring"),
+        gone("StorageClass", resource_name="standard"),
+        *(
+            gone(kind, resource_name="x")
+            for kind in ("IngressClass", "CSIDriver", "RuntimeClass", "CustomResourceDefinition")
+        ),
+        gone("ValidatingWebhookConfiguration", resource_name="x"),
+        gone("Service", namespace="default", resource_name="kubernetes"),
+        gone("Deployment", namespace="default", resource_name="x"),  # nothing of the setup is there
+        {
+            "type": "none",
+            "checks": [prop(None, "exists", kind="StorageClass", resource_name="standard")],
+        },
+        # Of several those that the cluster brings are judged, too.
+        prop(
+            "provisioner", "ne", "y", kind="StorageClass", resource_name=None, across_matches="all"
+        ),
+        prop(
+            "spec.replicas",
+            "eq",
+            1,
+            namespace="kube-system",
+            resource_name=None,
+            across_matches="all",
+        ),
+    ],
+)
+@pytest.mark.parametrize("role", ["objective", "safeguard"])
+def test_what_a_cluster_brings_by_itself_is_not_decided_by_the_setup(
+    tmp_path: Path, check: JsonObject, role: str
+) -> None:
+    setup: JsonObject = {"objects": OTHER_OBJECTS}
+    found = found_in(
+        tmp_path, entry("x", check, role), entry("y", {"type": "none", "checks": [check]}, role),
+        setup=setup,
+    )  # fmt: skip
+    assert not {"DB201", "DB209"} & set(found)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        gone("Deployment", resource_name="x"),
+        gone("NetworkPolicy", resource_name=None),
+        gone("Widget", resource_name="x"),
+        gone("Widget", resource_name=None),
+        prop("provisioner", "eq", "x.example.com", kind="StorageClass", resource_name="fast"),
+        prop("spec.replicas", "eq", 1, namespace="kube-system", resource_name="agent"),
+    ],
+)
+def test_what_only_the_setup_makes_is_still_decided(tmp_path: Path, check: JsonObject) -> None:
+    setup: JsonObject = {"objects": OTHER_OBJECTS}
+    assert "DB201" in found_in(tmp_path, entry("x", check), setup=setup)
+
+
+def test_default_is_the_setups_where_its_objects_are(tmp_path: Path) -> None:
+    check = gone("NetworkPolicy", namespace="default", resource_name=None)
+    objects: list[JsonValue] = [
+        {**STORAGE, "kind": "Role", "apiVersion": "rbac.authorization.k8s.io/v1"}
+    ]
+    assert found_in(tmp_path, entry("x", check), setup={"objects": objects}) == ["DB201"]
+    assert found_in(tmp_path, entry("x", check), setup={"objects": [STORAGE]}) == []
