@@ -8,6 +8,7 @@ from typing import Final
 import devops_bench.lint.rules.comments
 import devops_bench.lint.rules.compares
 import devops_bench.lint.rules.holds
+import devops_bench.lint.rules.namespaces
 import devops_bench.lint.rules.outcomes
 import devops_bench.lint.rules.reads
 import devops_bench.lint.rules.text
@@ -314,7 +315,8 @@ _loader(
     """
     name is a label of the check for the report. Without resource_name and selector the check reads
     every object of the kind in the namespace: with several of them it fails as ambiguous, with
-    another one it judges that one.
+    another one it judges that one. A name that no object can have (it has blanks, say) is a title,
+    and nothing is said of it.
     """,
     _property("""
         name: web

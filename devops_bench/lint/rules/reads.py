@@ -1,4 +1,4 @@
-"""Rules about what a check reads: kinds, names, namespaces."""
+"""Rules about what a check reads: kinds and names."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ import re
 from collections.abc import Iterator
 
 from devops_bench.core.diagnostics import Level
-from devops_bench.k8s.objects import KubeObject
 from devops_bench.k8s.selectors import parse_selector
 from devops_bench.lint.model import Finding, rule, spec
 from devops_bench.lint.subject import Leaf, Subject
 from devops_bench.verification.checks.resource_property import ResourceProperty
 from devops_bench.verification.checks.scaling_complete import ScalingComplete
 from devops_bench.verification.placeholders import has_placeholder
-
-BUILT_IN_NAMESPACES = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
-"""Those that the API server makes by itself."""
 
 _SELECTOR_SIGNS = re.compile(r"[=!,()\s]")
 _VERSION = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?")
@@ -242,80 +238,3 @@ def _is_selector(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-@rule(
-    "DB108",
-    "a namespace that nobody creates",
-    level=Level.WARNING,
-    exception="error for a safeguard",
-    why="""
-        The setup creates objects, and none of them is this namespace; Kubernetes itself only has
-        default, kube-system, kube-public and kube-node-lease. Nothing will ever be found there. A
-        safeguard in such a namespace is an error: the task ends as broken before the agent starts,
-        unless the entry says may_appear. An objective may be about a namespace that the agent has
-        to create: then the prompt names it, and nothing is said here.
-    """,
-    fires=spec("""
-        setup:
-          objects:
-            - {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
-        verification_spec:
-          - name: the pods are ready
-            role: objective
-            check: {type: pod_healthy, selector: app=web, namespace: shpo}
-    """),
-    near_miss=spec("""
-        prompt: Deploy web to a new namespace, web.
-        setup:
-          objects:
-            - {apiVersion: v1, kind: Namespace, metadata: {name: shop}}
-        verification_spec:
-          - name: the pods are ready
-            role: objective
-            check: {type: pod_healthy, selector: app=web, namespace: web}
-    """),
-)
-def unknown_namespace(subject: Subject) -> Iterator[Finding]:
-    """Find namespaces that neither the setup nor Kubernetes creates."""
-    objects = [KubeObject(one) for one in subject.task.setup.objects]
-    if not objects:  # the environment comes from elsewhere
-        return
-    made = {one.name for one in objects if one.data.get("kind") == "Namespace"}
-    for leaf in subject.leaves:
-        for query in () if leaf.is_elsewhere else leaf.queries:
-            namespace = query.namespace
-            if namespace is None or namespace in made or namespace in BUILT_IN_NAMESPACES:
-                continue
-            resource = subject.resource(query.kind)
-            is_open = has_placeholder(namespace)
-            if is_open or (resource is not None and not resource.namespaced):
-                continue
-            finding = _missing_namespace(subject, leaf, namespace, made)
-            if finding is not None:
-                yield finding
-
-
-def _missing_namespace(
-    subject: Subject, leaf: Leaf, namespace: str, made: set[str]
-) -> Finding | None:
-    entry = leaf.entry.entry if leaf.entry is not None else None
-    if entry is not None and entry.may_appear:
-        return None
-    is_safeguard = entry is not None and entry.role == "safeguard"
-    if entry is not None and not is_safeguard and _names(subject.task.prompt, namespace):
-        return None
-    close = difflib.get_close_matches(namespace, made, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else "add the Namespace to setup.objects"
-    if is_safeguard:
-        hint += ", or say may_appear: true"
-    return Finding(
-        (*leaf.path, "namespace"),
-        f"neither the setup nor Kubernetes creates the namespace {namespace!r}",
-        hint,
-        level=Level.ERROR if is_safeguard else None,
-    )
-
-
-def _names(prompt: str, word: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", prompt) is not None

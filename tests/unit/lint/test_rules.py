@@ -15,12 +15,10 @@ from devops_bench.lint.catalogue import all_rules
 from devops_bench.lint.engine import LintOptions, lint_paths
 from devops_bench.tasks.yaml import parse
 from tests.unit.lint.helpers import (
-    SHOP,
     entry,
     found_in,
     lint_text,
     prop,
-    with_setup,
 )
 
 
@@ -66,27 +64,6 @@ def test_what_the_object_remembers_may_be_read_at_the_end(tmp_path: Path, path: 
 
 
 @pytest.mark.parametrize(
-    ("namespace", "more", "expected"),
-    [
-        ("shop", {}, []),
-        ("kube-system", {}, []),
-        ("default", {}, []),
-        ("{{NAMESPACE}}", {}, []),
-        ("shpo", {}, ["DB108"]),
-        ("shpo", {"may_appear": True}, []),
-    ],
-)
-def test_namespaces(tmp_path: Path, namespace: str, more: JsonObject, expected: list[str]) -> None:
-    check: JsonObject = {"type": "pod_healthy", "selector": "app=web", "namespace": namespace}
-    assert with_setup(tmp_path, entry("x", check, "safeguard", **more)) == expected
-
-
-def test_a_kind_without_namespaces_needs_none(tmp_path: Path) -> None:
-    check = prop(None, "exists", kind="Node", namespace="nowhere")
-    assert with_setup(tmp_path, entry("x", check, "safeguard")) == []
-
-
-@pytest.mark.parametrize(
     ("kind", "right"),
     [
         ("apps/v1/Deployment", "write deployments.v1.apps"),
@@ -105,13 +82,6 @@ def test_a_kind_with_a_slash_is_an_error(tmp_path: Path, kind: str, right: str) 
     )
     assert (found.rule, found.level) == ("DB103", Level.ERROR)
     assert found.hint.startswith(right)
-
-
-def test_a_namespace_that_the_prompt_names_is_the_agents_to_make(tmp_path: Path) -> None:
-    check: JsonObject = {"type": "pod_healthy", "selector": "app=web", "namespace": "web"}
-    setup: JsonObject = {"objects": [SHOP]}
-    for prompt, expected in (("Deploy to web.", []), ("Deploy to web-2.", ["DB108"])):
-        assert found_in(tmp_path, entry("x", check), setup=setup, prompt=prompt) == expected
 
 
 @pytest.mark.parametrize(
@@ -217,3 +187,23 @@ def test_no_spec_makes_a_rule_fall_over(
     file.write_text(json.dumps(value))
     found = lint_paths([file], LintOptions())
     assert all(one.rule and one.message for one in found.diagnostics)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_found"),
+    [
+        ("web", True),
+        ("web-1.example.com", True),
+        ("{{NAME}}", False),
+        ("no pod is privileged", False),
+        ("the web is up", False),
+        ("Ready", False),
+        ("web/api", False),
+        ("replicas=4", False),
+    ],
+)
+def test_a_name_that_no_object_can_have_is_a_title(
+    tmp_path: Path, name: str, is_found: bool
+) -> None:
+    check = prop("spec.replicas", "eq", 4, resource_name=None, name=name)
+    assert ("DB107" in found_in(tmp_path, entry("x", check))) is is_found
