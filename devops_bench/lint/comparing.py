@@ -53,9 +53,16 @@ def _never_equal(types: frozenset[str], what: str, expected: JsonValue) -> str |
         expected_types = {"string", "integer", "number"}  # the value may look like a number
     else:
         expected_types = _types_equal_to(expected)
+    if types == {"integer"} and _is_broken(expected):
+        return f"this is {what}, which is never equal to {expected}"
     if types & expected_types:
         return None
     return f"this is {what}, which is never equal to {type_name(expected)}"
+
+
+def _is_broken(value: JsonValue) -> bool:
+    number = quantity_of(value)
+    return number is not None and number != number.to_integral_value()
 
 
 def _types_equal_to(value: JsonValue) -> set[str]:

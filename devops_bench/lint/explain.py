@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from devops_bench.core.errors import InvalidInputError
-from devops_bench.core.similar import closest
 from devops_bench.lint.catalogue import all_rules
-from devops_bench.lint.model import RULES, Example
+from devops_bench.lint.model import RULES, Example, closest_rule
 
 
 def explain(rule_id: str) -> str:
@@ -21,7 +20,7 @@ def explain(rule_id: str) -> str:
     """
     found = RULES.get(rule_id.upper())
     if found is None:
-        close = closest(rule_id, RULES)
+        close = closest_rule(rule_id)
         hint = f"did you mean {close}?" if close is not None else "devops-bench lint --explain all"
         raise InvalidInputError(f"there is no rule {rule_id!r} ({hint})")
     fixed = " It keeps the spec from running, and cannot be ignored." if found.is_load_error else ""

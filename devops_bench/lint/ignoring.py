@@ -11,13 +11,14 @@ from yaml import MappingNode, Node, ScalarNode
 
 from devops_bench.core.diagnostics import Diagnostic
 from devops_bench.core.lines import LINE_BREAK, Lines
-from devops_bench.core.similar import closest
-from devops_bench.lint.model import RULES
+from devops_bench.lint.model import RULES, closest_rule
 from devops_bench.lint.rules.comments import MALFORMED_IGNORE, UNUSED_IGNORE
 from devops_bench.tasks.yaml import Document
 
-_MARK: Final = "devops-bench:"
-_COMMENT: Final = re.compile(r"(?:^|(?<=\s))#\s*devops-bench:\s*(?P<rest>.*)$")
+_MARK: Final = "devops-bench"
+_COMMENT: Final = re.compile(
+    r"(?:^|(?<=\s))#\s*devops-bench(?:(?P<colon>\s*:)\s*|[\s,;-]+(?=ignore\s*\[))(?P<rest>.*)$"
+)
 _IGNORE: Final = re.compile(r"ignore\[(?P<ids>[^\]]*)\]\s*(?P<reason>.*)$")
 
 
@@ -58,7 +59,10 @@ def read_ignores(text: str, document: Document) -> list[Ignore]:
         alone = not line[: match.start()].strip()
         target = _next_line(lines, number) if alone else number
         ignore = Ignore(number, match.start() + 1, target)
-        _read(ignore, match["rest"].strip())
+        if match["colon"] is None:
+            ignore.fault = "a colon belongs after devops-bench"
+        else:
+            _read(ignore, match["rest"].strip())
         found.append(ignore)
     return found
 
@@ -85,7 +89,7 @@ def _known_rule(text: str) -> str:
     begins = sorted(one for one in RULES if text and one.startswith(text.upper()))
     if len(begins) > 1:
         return f"a comment names each rule whole: {', '.join(begins)}"
-    close = begins[0] if begins else closest(text, RULES)
+    close = begins[0] if begins else closest_rule(text)
     known = "devops-bench lint --explain all lists the rules"
     return f"did you mean {close}?" if close is not None else known
 

@@ -88,6 +88,23 @@ RULES: Final[dict[str, Rule]] = {}
 """Every rule by its id; complete once :mod:`devops_bench.lint.catalogue` is imported."""
 
 
+def closest_rule(text: str) -> str | None:
+    """Return the id that ``text`` is a slip of the pen for, ``None`` without one.
+
+    One character is another one, is missing or too much; for more ids are too much alike.
+    """
+    given = text.upper()
+    near = [one for one in sorted(RULES) if _is_one_off(given, one)]
+    return near[0] if near else None
+
+
+def _is_one_off(text: str, rule_id: str) -> bool:
+    if len(text) == len(rule_id):
+        return sum(a != b for a, b in zip(text, rule_id, strict=True)) <= 1
+    short, long = sorted((text, rule_id), key=len)
+    return any(long[:at] + long[at + 1 :] == short for at in range(len(long)))
+
+
 def register(rule: Rule) -> Rule:
     """Add a rule.
 

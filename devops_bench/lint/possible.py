@@ -15,7 +15,8 @@ from devops_bench.lint.trace import Trace
 from devops_bench.verification.base import CheckNode
 from devops_bench.verification.checks.resource_property import ResourceProperty
 from devops_bench.verification.combinators import NoneOf, Some, Vote, at_least
-from devops_bench.verification.paths import Element, Name
+from devops_bench.verification.paths import Element, Name, parse_path
+from devops_bench.verification.placeholders import has_placeholder
 from devops_bench.verification.tree import Combinator
 
 
@@ -113,6 +114,9 @@ def _reader(subject: Subject, leaf: Leaf) -> _Reader | None:
 
 def _states_of(readers: list[_Reader]) -> tuple[Element, ...] | None:
     first = readers[0]
+    own = _own_words(first)
+    if own is not None:
+        return (own,)
     return states(
         [one.node for one in readers],
         first.trace.end,
@@ -120,6 +124,20 @@ def _states_of(readers: list[_Reader]) -> tuple[Element, ...] | None:
         first.name,
         always_there=first.trace.always_there,
     )
+
+
+def _own_words(reader: _Reader) -> str | None:
+    """Return the one text that stands there, where the check itself says which object it reads."""
+    node = reader.node
+    texts = (node.path, node.namespace, node.resource_name, node.value)
+    if node.path is None or reader.field is None or any(has_placeholder(str(one)) for one in texts):
+        return None
+    names = parse_path(node.path).leading_names
+    if names == ("metadata", "name"):
+        return node.resource_name
+    if names == ("metadata", "namespace") and reader.resource.namespaced:
+        return node.namespace
+    return None
 
 
 def _voted(reader: _Reader, state: Element) -> Outcomes:

@@ -58,6 +58,8 @@ def compile_pattern(text: str) -> Pattern:
 def _advice(said: str) -> str:
     if r"\Z" in said:
         return r" (the end of the text is \z)"
+    if "(?>" in said:
+        return " (RE2 has no atomic groups, and needs none: it never backtracks; write (?:)"
     if "perl operator" in said:
         return " (RE2 has no look-around; two checks under all or none say the same)"
     if "repetition size" in said:

@@ -11,7 +11,7 @@ from devops_bench.verification.base import Check
 from devops_bench.verification.checks.pod_healthy import PodHealthy
 from devops_bench.verification.checks.resource_property import ResourceProperty
 from devops_bench.verification.checks.scaling_complete import ScalingComplete
-from devops_bench.verification.paths import Index, Name, Slice, Wildcard
+from devops_bench.verification.paths import Descend, Name, Wildcard
 
 _REMEMBERED = frozenset(
     {
@@ -22,6 +22,16 @@ _REMEMBERED = frozenset(
 )
 """What does not come back when the harm is undone; read once at the end, it still tells."""
 
+
+_ONLY_IN_STATUS = frozenset(
+    {
+        "availableReplicas", "containerStatuses", "currentHealthy", "disruptionsAllowed",
+        "numberAvailable", "numberReady", "numberUnavailable", "observedGeneration",
+        "readyReplicas", "restartCount", "unavailableReplicas", "updatedNumberScheduled",
+        "updatedReplicas",
+    }
+)  # fmt: skip
+"""Fields that stand in a status and nowhere else, however a path gets there."""
 
 _WHEN = {
     "assert": "once, at the end",
@@ -199,6 +209,8 @@ def reads_status(leaf: Leaf) -> bool:
     if not isinstance(leaf.node, ResourceProperty) or path is None or not path.steps:
         return False
     first = path.steps[0]
-    if isinstance(first, Wildcard | Slice | Index):
-        return False
+    if isinstance(first, Wildcard | Descend):
+        inner = first.step if isinstance(first, Descend) else first
+        names = [step.name for step in (inner, *path.steps) if isinstance(step, Name)]
+        return not _ONLY_IN_STATUS.isdisjoint(names)
     return isinstance(first, Name) and first.name == "status"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from devops_bench.core.diagnostics import Level
+from devops_bench.k8s.names import is_object_name
 from devops_bench.k8s.selectors import parse_selector
 from devops_bench.lint.model import Finding, rule, spec
 from devops_bench.lint.subject import Leaf, Subject
@@ -16,6 +17,18 @@ from devops_bench.verification.placeholders import has_placeholder
 
 _SELECTOR_SIGNS = re.compile(r"[=!,()\s]")
 _VERSION = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?")
+_PLAIN_NAMES = frozenset(
+    {
+        "/ConfigMap", "/LimitRange", "/Namespace", "/PersistentVolume", "/PersistentVolumeClaim",
+        "/Pod", "/ResourceQuota", "/Secret", "/Service", "/ServiceAccount", "apps/DaemonSet",
+        "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet",
+        "autoscaling/HorizontalPodAutoscaler", "batch/CronJob", "batch/Job",
+        "networking.k8s.io/Ingress", "networking.k8s.io/NetworkPolicy",
+        "policy/PodDisruptionBudget", "scheduling.k8s.io/PriorityClass",
+        "storage.k8s.io/StorageClass",
+    }
+)  # fmt: skip
+"""Kinds whose objects are named by subdomains of RFC 1123, and by nothing else."""
 _NAMES_MAY_HOLD_MORE = frozenset({"rbac.authorization.k8s.io"})
 
 
@@ -175,7 +188,8 @@ def _unknown_kinds(subject: Subject) -> Iterator[tuple[Leaf, str]]:
     why="""
         resource_name (and the deployment of scaling_complete) is the name of one object. No name
         holds '=', ',' or white space, so that a selector written there matches nothing: the check
-        fails whatever the agent does.
+        fails whatever the agent does. So does one with a name that the server refuses for the kind
+        (deployment/web, Web, web*).
     """,
     fires=spec("""
         verification_spec:
@@ -212,15 +226,16 @@ def selector_as_name(subject: Subject) -> Iterator[Finding]:
             name, field, right = node.deployment, "deployment", "the Deployment's own name"
         else:
             continue
-        if name is None or has_placeholder(name) or not _SELECTOR_SIGNS.search(name):
+        if name is None or has_placeholder(name) or is_object_name(name):
             continue
-        if _takes_any_name(subject, leaf) or not _is_selector(name):
+        if _takes_any_name(subject, leaf):
             continue
-        yield Finding(
-            (*leaf.path, field),
-            f"{name!r} is a selector, no object has such a name",
-            f"write {right.format(name)}",
-        )
+        if _SELECTOR_SIGNS.search(name) and _is_selector(name):
+            message = f"{name!r} is a selector, no object has such a name"
+            yield Finding((*leaf.path, field), message, f"write {right.format(name)}")
+        elif _has_plain_names(subject, leaf):
+            message = f"{name[:80]!r} is no name that an object of this kind can have"
+            yield Finding((*leaf.path, field), message, _plain_name(name))
 
 
 def _takes_any_name(subject: Subject, leaf: Leaf) -> bool:
@@ -230,6 +245,22 @@ def _takes_any_name(subject: Subject, leaf: Leaf) -> bool:
         and resource.group in _NAMES_MAY_HOLD_MORE
         for query in leaf.queries
     )
+
+
+def _has_plain_names(subject: Subject, leaf: Leaf) -> bool:
+    """Return whether the server certainly takes no other names than subdomains for the kind."""
+    found = [subject.resource(query.kind) for query in leaf.queries]
+    return not leaf.is_elsewhere and all(
+        one is not None and f"{one.group}/{one.kind}" in _PLAIN_NAMES for one in found
+    )
+
+
+def _plain_name(name: str) -> str:
+    """Return what to write instead of a name that no object can have."""
+    last = name.rpartition("/")[2].lower()
+    if is_object_name(last):
+        return f"did you mean {last!r}?"
+    return "a name has lower-case letters, digits, - and ., and begins and ends with one of a-z0-9"
 
 
 def _is_selector(text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from devops_bench.core.diagnostics import Level
@@ -59,9 +60,15 @@ def weightless(subject: Subject) -> Iterator[Finding]:
         if share < LIGHTEST and share * len(weights[entry.role]) < 1:
             yield Finding(
                 (*located.path, "weight"),
-                f"the weight is {share:.2%} of all {entry.role}s': it cannot be seen in the score",
+                f"the weight is {_percent(share)} of all {entry.role}s': it cannot be seen in the "
+                "score",
                 "give it at least 1 %, or leave the entry out",
             )
+
+
+def _percent(share: float) -> str:
+    """Return a share below 1 %, rounded down: it must not read as the 1 % that it has not."""
+    return f"{math.floor(share * 10_000) / 100:.2f} %" if share >= 0.0001 else "less than 0.01 %"
 
 
 @rule(

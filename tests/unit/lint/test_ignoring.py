@@ -57,7 +57,9 @@ def test_of_two_ids_the_one_without_a_finding_is_reported(tmp_path: Path) -> Non
     [
         ("ignore[DB203]", "no reason", "and a reason"),
         ("ignore[DB203]   ", "no reason", "and a reason"),
-        ("ignore[DB999] because", "there is no rule 'DB999'", "did you mean DB9"),
+        ("ignore[DB999] because", "there is no rule 'DB999'", "--explain all lists"),
+        ("ignore[DB230] because", "there is no rule 'DB230'", "--explain all lists"),
+        ("ignore[DB293] because", "there is no rule 'DB293'", "did you mean DB203?"),
         ("ignore[DB10] because", "there is no rule 'DB10'", "names each rule whole: DB101, DB102"),
         ("ignore[db203] because", "there is no rule 'db203'", "did you mean DB203?"),
         ("ignore[all] because", "there is no rule 'all'", "lint --explain all lists the rules"),
@@ -123,3 +125,16 @@ def test_lines_are_those_of_editors_for_findings_and_comments_alike(
     assert lint_text(text.replace("  - name", f"{comment}  - name"), tmp_path) == []
     inside = text.replace(f"do{odd}it", f"do{odd}it # devops-bench: ignore[DB203] is text{odd}")
     assert ids(lint_text(inside, tmp_path)) == ["DB203"]
+
+
+@pytest.mark.parametrize("words", ["devops-bench ignore[DB203] x", "devops-bench, ignore [DB203]"])
+def test_without_its_colon_it_is_reported(tmp_path: Path, words: str) -> None:
+    found = lint_text(SPEC.format(comment=f"  # {words}"), tmp_path)
+    assert sorted(ids(found)) == ["DB203", "DB902"]
+    assert ["a colon belongs" in one.message for one in found if one.rule == "DB902"] == [True]
+
+
+@pytest.mark.parametrize("words", ["devops-bench ignores this", "devops-bench: see docs", "devops"])
+def test_a_comment_of_words_is_none(tmp_path: Path, words: str) -> None:
+    expected = ["DB203", "DB902"] if ":" in words else ["DB203"]
+    assert sorted(ids(lint_text(SPEC.format(comment=f"  # {words}"), tmp_path))) == expected

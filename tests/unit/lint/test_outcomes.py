@@ -334,7 +334,12 @@ def gone(kind: str, **more: JsonValue) -> JsonObject:
         },
         # Of several those that the cluster brings are judged, too.
         prop(
-            "provisioner", "ne", "y", kind="StorageClass", resource_name=None, across_matches="all"
+            "provisioner",
+            "ne",
+            "y",
+            kind="StorageClass",
+            resource_name=None,
+            across_matches="every",
         ),
         prop(
             "spec.replicas",
@@ -342,7 +347,7 @@ def gone(kind: str, **more: JsonValue) -> JsonObject:
             1,
             namespace="kube-system",
             resource_name=None,
-            across_matches="all",
+            across_matches="every",
         ),
     ],
 )

@@ -92,6 +92,13 @@ def test_a_kind_with_a_slash_is_an_error(tmp_path: Path, kind: str, right: str) 
         ("app=web,tier!=db", ["DB106"]),
         ("web", []),
         ("{{NAME}}", ["DB303"]),
+        ("web web", ["DB106"]),
+        ("deployment/web", ["DB106"]),
+        ("Web", ["DB106"]),
+        ("web*", ["DB106"]),
+        ("-web", ["DB106"]),
+        ("w" * 254, ["DB106"]),
+        ("w" * 253, []),
     ],
 )
 def test_a_selector_in_the_name(tmp_path: Path, name: str, expected: list[str]) -> None:
@@ -100,8 +107,18 @@ def test_a_selector_in_the_name(tmp_path: Path, name: str, expected: list[str]) 
     assert found_in(tmp_path, entry("x", check)) == expected
 
 
-def test_the_name_of_a_role_may_hold_anything(tmp_path: Path) -> None:
-    check = prop(None, "exists", kind="clusterrole", resource_name="system:a=b")
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("clusterrole", "system:a=b"),
+        ("Role", "Web Web"),
+        ("CertificateSigningRequest", "node-csr-XyZ"),
+        ("APIService", "v1."),
+        ("IPAddress", "2001:db8::1"),
+    ],
+)
+def test_some_kinds_take_other_names(tmp_path: Path, kind: str, name: str) -> None:
+    check = prop(None, "exists", kind=kind, resource_name=name)
     assert found_in(tmp_path, entry("x", check)) == []
 
 
@@ -207,3 +224,83 @@ def test_a_name_that_no_object_can_have_is_a_title(
 ) -> None:
     check = prop("spec.replicas", "eq", 4, resource_name=None, name=name)
     assert ("DB107" in found_in(tmp_path, entry("x", check))) is is_found
+
+
+SCALE = "kubectl scale deploy web --replicas=8"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"{SCALE} # up",
+        f"{SCALE} || true",
+        f"{SCALE} || exit 1",
+        f"{SCALE} >/dev/null",
+        f"{SCALE} > /dev/null 2>&1",
+        f"{SCALE} &>/dev/null || true  # as it is",
+        f"cd x && {SCALE}",
+        f"set -e; {SCALE};",
+        'kubectl scale deploy "web" --replicas="8"',
+    ],
+)
+def test_what_changes_nothing_about_a_command_does_not_hide_it(tmp_path: Path, line: str) -> None:
+    controls: JsonObject = {"oracle": {"run": line}}
+    check = entry("x", prop("spec.replicas", "eq", 8))
+    for prompt, expected in (
+        (f"Run `{SCALE}` now.", ["DB301"]),
+        ("Run kubectl scale deploy 'web' --replicas=8.", ["DB301"]),
+        ("Have kubectl scale web.", []),
+    ):
+        assert found_in(tmp_path, check, controls=controls, prompt=prompt) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("$..readyReplicas", ["DB205"]),
+        ("*.readyReplicas", ["DB205"]),
+        ("$..image", []),
+        ("*.replicas", []),
+        ("spec.replicas", []),
+    ],
+)
+def test_a_status_is_read_however_the_path_gets_there(
+    tmp_path: Path, path: str, expected: list[str]
+) -> None:
+    check = prop(path, "eq", 4, across_matches="every")
+    one = entry("x", check, mode="hold", hold_window_sec=30)
+    assert [it for it in found_in(tmp_path, one) if it == "DB205"] == expected
+
+
+def test_a_share_is_never_shown_as_the_one_percent_that_it_has_not(tmp_path: Path) -> None:
+    checks = [prop("spec.replicas", "eq", 4, resource_name=f"web-{i}") for i in range(3)]
+    weights = (1, 99.0001, 0.00001)
+    entries = [entry(f"{w}", c, weight=w) for w, c in zip(weights, checks, strict=True)]
+    text = json.dumps({"id": "web", "verification_spec": entries})
+    found = [one.message for one in lint_text(text, tmp_path) if one.rule == "DB206"]
+    assert ["0.99 %" in found[0], "less than 0.01 %" in found[1]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("metadata.name", "web", ["DB202"]),
+        ("metadata.namespace", "shop", ["DB202"]),
+        ("metadata.name", "api", []),
+        ("metadata.name", "{{NAME}}", ["DB303"]),
+        ("metadata.labels.name", "web", []),
+    ],
+)
+def test_an_objects_own_name_cannot_be_another(
+    tmp_path: Path, path: str, value: str, expected: list[str]
+) -> None:
+    assert found_in(tmp_path, entry("x", prop(path, "eq", value), "safeguard")) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(2.5, ["DB102"]), ("2500m", ["DB102"]), (2.0, []), ("4000m", [])]
+)
+def test_a_whole_number_is_no_broken_one(
+    tmp_path: Path, value: JsonValue, expected: list[str]
+) -> None:
+    assert found_in(tmp_path, entry("x", prop("spec.replicas", "eq", value))) == expected

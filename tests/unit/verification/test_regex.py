@@ -16,6 +16,7 @@ def test_it_searches_anywhere() -> None:
     ("text", "why"),
     [
         (r"(?=a)", "no look-around"),
+        (r"(?>a)b", "no atomic groups"),
         (r"(a)\1", "invalid escape sequence"),
         (r"a\Z", r"the end of the text is \\z"),
         (r"(a", "missing"),
