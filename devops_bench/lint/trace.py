@@ -65,10 +65,26 @@ def trace(shape: Shape, steps: tuple[Step, ...]) -> Trace:
     """Return what ``steps`` meet, starting at an object of ``shape``."""
     result = Trace()
     _follow(shape, steps, result)
+    result.compared += _of_every_value(steps, shape)
     names = tuple(step.name for step in steps if isinstance(step, Name))
     if len(names) == len(steps) and not result.faults:
         result.always_there = _all_required(shape, names)
     return result
+
+
+def _of_every_value(steps: tuple[Step, ...], shape: Shape) -> Iterator[Compared]:
+    """Return what ``$..[?(@ =~ 'x')]`` compares: ``metadata``, a map, among the rest.
+
+    That one undecided answer decides the check. An element that is only equal or not to the
+    literal has an answer, whatever it is.
+    """
+    first = steps[0] if steps else None
+    if not (isinstance(first, Descend) and isinstance(first.step, Filter)):
+        return
+    a_map = Shape({"type": "object"}, shape.definitions)
+    for part in _atoms(first.step.condition):
+        if isinstance(part, Comparison) and not part.steps and part.op not in ("eq", "ne"):
+            yield Compared(a_map, part)
 
 
 def _all_required(shape: Shape, names: tuple[str, ...]) -> bool:

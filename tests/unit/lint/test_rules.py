@@ -160,6 +160,23 @@ def test_types_in_filters(tmp_path: Path) -> None:
     assert found_in(tmp_path, entry("x", check)) == ["DB102"]
 
 
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("$..[?(@ =~ 'secret')]", ["DB102"]),
+        ("$..[?(@ > 4)]", ["DB102"]),
+        ("$..[?(@ == 'secret')]", []),
+        ("$..[?(@.name =~ 'secret')]", []),
+        ("metadata.annotations[?(@ =~ 'secret')]", []),
+        ("spec..[?(@.name == 'x')].image", []),
+    ],
+)
+def test_what_is_asked_of_every_value_meets_a_map(
+    tmp_path: Path, path: str, found: list[str]
+) -> None:
+    assert found_in(tmp_path, entry("x", prop(path, "exists"))) == found
+
+
 def test_the_oracles_script_is_read_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "solve.sh").write_text("#!/bin/sh\nkubectl rollout undo deployment/web\n")
     controls: JsonObject = {"oracle": {"script": "solve.sh"}}
