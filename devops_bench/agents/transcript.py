@@ -65,7 +65,8 @@ class Transcript:
         self.path = path
         self.problem: str | None = None
         self.secrets = secrets if isinstance(secrets, KnownSecrets) else KnownSecrets(secrets)
-        self._log = None if path is None else AppendOnlyLog(path, mode=0o600)
+        self._file = None if path is None else AppendOnlyLog(path, mode=0o600)
+        self._log = self._file
         self._start = time.monotonic()
         self._lock = threading.Lock()
         self._calls: dict[str, float] = {}
@@ -150,6 +151,10 @@ class Transcript:
             "dropped": self._dropped,
         }
         self._write("turn_ended", record, always=True)
+
+    def difference(self) -> str:
+        """Return what others did to the file; empty for nothing. Also when it is closed."""
+        return "" if self._file is None else self._file.difference()
 
     def close(self) -> None:
         """Close the file; what is written later is dropped. Safe to call twice."""

@@ -55,6 +55,10 @@ class ObjectRecord:
         """Record that nothing is being created any more."""
         self._log.append({})
 
+    def difference(self) -> str:
+        """Return what others did to the file; empty for nothing."""
+        return self._log.difference()
+
     def close(self) -> None:
         """Close the file; safe to call twice."""
         self._log.close()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import tempfile
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 from devops_bench.core.json import JsonObject
+
+_BLOCK_BYTES: Final = 1 << 20
 
 
 def write_atomic(path: Path, data: str | bytes, *, mode: int = 0o644) -> None:
@@ -54,6 +59,45 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+class Written:
+    """What was written to a file, so that it can be compared with what is in it. Not thread-safe.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._hash = hashlib.sha256()
+        self._size = 0
+
+    def add(self, data: bytes | memoryview) -> None:
+        """Count what reached the file."""
+        self._hash.update(data)
+        self._size += len(data)
+
+    def difference(self) -> str:
+        """Return what was done to the file by others, e.g. ``was changed``; empty for nothing.
+
+        It is the file that has the name now, whichever one was written.
+        """
+        try:
+            with self._path.open("rb") as file:
+                found, left = hashlib.sha256(), self._size
+                while left and (block := file.read(min(left, _BLOCK_BYTES))):
+                    found.update(block)
+                    left -= len(block)
+                if left:
+                    return "was cut"
+                if found.digest() != self._hash.digest():
+                    return "was changed"
+                return "holds what the harness did not write" if file.read(1) else ""
+        except FileNotFoundError:
+            return "was deleted"
+        except OSError as exc:
+            return f"cannot be read ({exc.strerror or exc})"
+
+
 class AppendOnlyLog:
     """A file of JSON lines that can be read while it is written, and after a kill.
 
@@ -74,8 +118,11 @@ class AppendOnlyLog:
         self._lock = threading.Lock()
         self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
         self._closed = False
+        self._written = Written(path)
+        for block in _blocks(self._descriptor):
+            self._written.add(block)
         if _ends_in_a_torn_line(self._descriptor):
-            os.write(self._descriptor, b"\n")
+            self._put(b"\n")
 
     def append(self, record: JsonObject) -> None:
         """Add one record; thread-safe.
@@ -93,10 +140,20 @@ class AppendOnlyLog:
         with self._lock:
             if self._closed:
                 raise OSError(f"the log {self.path} is closed")
-            view = memoryview(line)
-            while view:
-                view = view[os.write(self._descriptor, view) :]
+            self._put(line)
             os.fsync(self._descriptor)
+
+    def difference(self) -> str:
+        """Return what others did to the file, see :meth:`Written.difference`; also when closed."""
+        with self._lock:
+            return self._written.difference()
+
+    def _put(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            size = os.write(self._descriptor, view)
+            self._written.add(view[:size])
+            view = view[size:]
 
     def close(self) -> None:
         """Close the file; safe to call twice."""
@@ -117,6 +174,14 @@ class AppendOnlyLog:
     ) -> None:
         """Close the file."""
         self.close()
+
+
+def _blocks(descriptor: int) -> Iterator[bytes]:
+    """Yield what is in a file already, from its beginning."""
+    at = 0
+    while block := os.pread(descriptor, _BLOCK_BYTES, at):
+        at += len(block)
+        yield block
 
 
 def _ends_in_a_torn_line(descriptor: int) -> bool:

@@ -87,6 +87,10 @@ class ClusterAccess(EntryRunner, Protocol):
         """
         ...
 
+    def record_difference(self) -> str:
+        """Return what others did to the record of created objects; empty for nothing."""
+        ...
+
     def not_rolled_out(self, objects: Sequence[JsonObject]) -> list[str]:
         """Return a sentence for each workload among ``objects`` that is not rolled out yet."""
         ...
@@ -197,6 +201,10 @@ class KubeAccess:
         """Note an object that was created; see :class:`ClusterAccess`."""
         if self._objects is not None:
             self._objects.created(created)
+
+    def record_difference(self) -> str:
+        """Return what others did to the record of created objects; see :class:`ClusterAccess`."""
+        return "" if self._objects is None else self._objects.difference()
 
     def not_rolled_out(self, objects: Sequence[JsonObject]) -> list[str]:
         """Return a sentence for each workload that is not rolled out yet."""

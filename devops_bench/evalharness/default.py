@@ -15,6 +15,7 @@ import structlog
 from devops_bench.agents.base import Agent, AgentStatus
 from devops_bench.agents.sandbox.options import SandboxOptions
 from devops_bench.clusters.base import Cluster, ClusterProvider
+from devops_bench.clusters.leftovers import OBJECTS_FILE
 from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.errors import (
     DevopsBenchError,
@@ -170,6 +171,7 @@ class DefaultEvalHarness:
             self._cluster(run) as (cluster, access),
             accounts(run, cluster, knows_the_answer=knows) as kept,
         ):
+            run.records.written(Path(OBJECTS_FILE), access.record_difference)
             self._set_up(run, access)
             with (
                 self._leash(run, cluster, access, kept) as given,

@@ -1,9 +1,9 @@
-"""Sees whether the run's own record is still there at its end: what was deleted shows nothing."""
+"""Sees whether the run's own record is, at its end, what was written: no more, no less."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 
@@ -12,6 +12,7 @@ class RecordFiles:
 
     def __init__(self) -> None:
         self._marks: dict[Path, os.stat_result | None] = {}
+        self._differences: dict[Path, Callable[[], str]] = {}
 
     def mark(self, path: Path) -> None:
         """Note a file as it is now; it may grow. One that is not there is not noted."""
@@ -24,11 +25,26 @@ class RecordFiles:
         for path in paths:
             self._marks.setdefault(path, None)
 
+    def written(self, path: Path, difference: Callable[[], str]) -> None:
+        """Note a file that knows what was written to it.
+
+        Args:
+            path: The file.
+            difference: Returns what others did to it, ``was changed`` say; empty for nothing.
+        """
+        self._differences[path] = difference
+
     def lost(self) -> dict[Path, str]:
         """Return what became of each file that is not as it must be, e.g. ``was deleted``."""
-        return {path: why for path in self._marks if (why := self._why(path))}
+        paths = dict.fromkeys((*self._marks, *self._differences))
+        return {path: why for path in paths if (why := self._why(path))}
 
     def _why(self, path: Path) -> str:
+        found = self._why_by_mark(path) if path in self._marks else ""
+        difference = self._differences.get(path)
+        return found or ("" if difference is None else difference())
+
+    def _why_by_mark(self, path: Path) -> str:
         marked, found = self._marks[path], _stat(path)
         if found is None:
             return "was deleted"

@@ -25,6 +25,7 @@ from devops_bench.evalharness.window import Method
 from devops_bench.k8s.delete import CreatedObject
 from devops_bench.k8s.watch.gap import Gap
 from devops_bench.k8s.watch.results import FenceResult
+from devops_bench.results.evidence.reader import EVIDENCE_NAME
 from devops_bench.results.evidence.records import (
     EVIDENCE_VERSION,
     EvidenceSink,
@@ -33,7 +34,7 @@ from devops_bench.results.evidence.records import (
     Marked,
 )
 from devops_bench.results.evidence.specification import entry_as_json
-from devops_bench.results.journal import Journal
+from devops_bench.results.journal import JOURNAL_NAME, Journal
 from devops_bench.results.model import (
     AgentReport,
     ClusterReport,
@@ -92,6 +93,8 @@ class TaskRun:
         self.interrupted = False
         self.baseline_held = False
         self.journal = Journal(folder, clock=clock)
+        self.records.written(folder / JOURNAL_NAME, self.journal.difference)
+        self.records.written(folder / EVIDENCE_NAME, sink.difference)
         self.clock = clock
         self._reporter = reporter
         self.started_at: dt.datetime = clock.now()

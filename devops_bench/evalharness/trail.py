@@ -119,6 +119,8 @@ class Trail:
         self._recent: deque[tuple[int, tuple[tuple[ResourceQuery, Change], ...]]] = deque(
             maxlen=_RECENT_STEPS
         )
+        self._of_the_turn: deque[Change] = deque(maxlen=_RECENT_STEPS)
+        self._begun = False
         self._origin = 0.0
         self._turn_ended: float | None = None
 
@@ -141,9 +143,18 @@ class Trail:
         except Exception:
             log.exception("trail.failed")
 
+    def difference(self) -> str:
+        """Return what others did to the recording."""
+        return self._inner.difference()
+
     def close(self) -> None:
         """Close the sink behind."""
         self._inner.close()
+
+    def changes_of_the_turn(self) -> tuple[Change, ...]:
+        """Return what changed between the start of the windows and the turn's end, the newest."""
+        with self._lock:
+            return tuple(self._of_the_turn)
 
     def violations(self, entry: str, first_at_sec: float | None) -> tuple[Violation, ...]:
         """Return the violations of a safeguard, in order.
@@ -177,6 +188,7 @@ class Trail:
         elif isinstance(record, Marked):
             if record.mark == "window_begin":
                 self._origin = record.at_sec
+                self._begun = True
                 for entry in self._entries.values():
                     entry.violations.clear()
             elif record.mark == "turn_ending":
@@ -197,6 +209,8 @@ class Trail:
             change = Change(update.query.kind, namespace, name, rv, update.object, before)
             changes.append((update.query, change))
         self._recent.append((step.rv, tuple(changes)))
+        if self._begun and self._turn_ended is None:
+            self._of_the_turn += (change for _, change in changes)
 
     def _judged(self, judged: Judged) -> None:
         entry = self._entries.get(judged.entry)

@@ -66,6 +66,10 @@ class Journal:
                 path, reason = str(self._log.path), str(exc)
                 log.warning("journal.cut", path=path, lost_event=event, reason=reason)
 
+    def difference(self) -> str:
+        """Return what others did to the file; empty for nothing."""
+        return self._log.difference()
+
     def close(self) -> None:
         """Close the file; safe to call twice."""
         self._log.close()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from typing import Final
 
 import orjson
 
-from devops_bench.core.files import sync_folder
+from devops_bench.core.files import Written, sync_folder
 from devops_bench.core.json import JsonObject, JsonValue
 
 _GZIP: Final = 31
@@ -33,7 +34,7 @@ _SEAL_BYTES: Final = len(_SEAL % 0)
 
 
 class LineFile:
-    """Writes the file. Not thread-safe.
+    """Writes the file. Not thread-safe, but for :meth:`difference`.
 
     Args:
         path: A file that does not exist yet; its folder must.
@@ -48,6 +49,8 @@ class LineFile:
         self._compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
         self._crc = 0
         self._closed = False
+        self._written = Written(path)
+        self._writing = threading.Lock()
         self._unsynced_folder: Path | None = path.parent
 
     def write(self, lines: Iterable[bytes]) -> None:
@@ -93,14 +96,22 @@ class LineFile:
             self._closed = True
             os.close(self._descriptor)
 
+    def difference(self) -> str:
+        """Return what others did to the file; empty for nothing. Any thread may ask, any time."""
+        with self._writing:
+            return self._written.difference()
+
     def _sealed(self, line: bytes) -> bytes:
         self._crc = zlib.crc32(line, self._crc)
         return line[:-1] + _SEAL % self._crc + b"\n"
 
     def _put(self, data: bytes) -> None:
         view = memoryview(data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
+        with self._writing:
+            while view:
+                size = os.write(self._descriptor, view)
+                self._written.add(view[:size])
+                view = view[size:]
 
 
 @dataclass(slots=True)

@@ -257,6 +257,13 @@ class EvidenceSink(Protocol):
         """Write a record; never raises. What cannot be written ends the recording for good."""
         ...
 
+    def difference(self) -> str:
+        """Return how what is recorded differs from what was written; empty for not at all.
+
+        Never raises; may be asked at any time.
+        """
+        ...
+
     def close(self) -> None:
         """Finish the recording; never raises, safe to call twice."""
         ...
@@ -269,6 +276,10 @@ class NullSink:
 
     def record(self, record: EvidenceRecord) -> None:
         """Do nothing."""
+
+    def difference(self) -> str:
+        """Return nothing: nothing was written."""
+        return ""
 
     def close(self) -> None:
         """Do nothing."""

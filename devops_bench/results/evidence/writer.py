@@ -63,6 +63,10 @@ class EvidenceWriter:
         if self._thread.is_alive():
             self._cut(f"it was not written within {CLOSE_TIMEOUT_SEC:g} s")
 
+    def difference(self) -> str:
+        """Return what others did to the file; see :class:`EvidenceSink`."""
+        return self._file.difference()
+
     def _run(self) -> None:
         try:
             more = True
@@ -110,6 +114,10 @@ class CutSink:
 
     def record(self, record: EvidenceRecord) -> None:
         """Do nothing."""
+
+    def difference(self) -> str:
+        """Return nothing: nothing was written."""
+        return ""
 
     def close(self) -> None:
         """Do nothing."""

@@ -81,6 +81,7 @@ class FakeAccess(FakeRunner):
         self.create_fails: Exception | None = None
         self.delete_fails: Exception | None = None
         self.closed = False
+        self.record_changed = ""
 
     def create(
         self,
@@ -97,6 +98,9 @@ class FakeAccess(FakeRunner):
 
     def note(self, created: CreatedObject) -> None:
         pass
+
+    def record_difference(self) -> str:
+        return self.record_changed
 
     def not_rolled_out(self, objects: Sequence[JsonObject]) -> list[str]:
         return self.waiting.pop(0) if self.waiting else []

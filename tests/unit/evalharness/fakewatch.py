@@ -145,6 +145,9 @@ class Records:
     def record(self, record: EvidenceRecord) -> None:
         self.all.append(record)
 
+    def difference(self) -> str:
+        return ""
+
     def close(self) -> None:
         self.closed = True
 
