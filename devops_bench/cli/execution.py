@@ -33,6 +33,7 @@ from devops_bench.cli.progress import Progress
 from devops_bench.cli.words import shown_words
 from devops_bench.clusters.base import ClusterProvider
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
+from devops_bench.core.shielding import shield_memory
 from devops_bench.evalharness.default import DefaultEvalHarness, HarnessOptions
 from devops_bench.evalharness.limits import verification_total_budget_sec, warn_once
 from devops_bench.results.model import EXIT_INTERRUPTED, RunResult
@@ -90,6 +91,8 @@ def execute(request: RunRequest) -> int:
         InvalidInputError: Something is wrong with the request, and nothing was touched.
         DevopsBenchError: The run could not be made, or its result could not be written.
     """
+    # Before there is anything in it that an agent has no business with.
+    shield_memory()
     warn_once()
     run_id = new_run_id()
     stream = sys.stderr if request.as_json else sys.stdout

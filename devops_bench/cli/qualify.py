@@ -71,7 +71,9 @@ def qualify(
     goes before 1), 2 bad input and nothing was touched, 130 interrupted.
     """
     from devops_bench.cli.qualification import Order, qualify_specs  # not for --help
+    from devops_bench.core.shielding import shield_memory
 
+    shield_memory()
     if provider is not None and (kubeconfig is not None or context is not None):
         raise InvalidInputError(
             "--provider starts clusters, --kubeconfig and --context name an existing one: "
