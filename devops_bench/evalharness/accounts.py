@@ -10,9 +10,13 @@ from typing import Final
 
 import structlog
 
+from devops_bench.agents.base import AgentStatus
+from devops_bench.agents.sandbox.report import NOT_KNOWN, UNSANDBOXED
 from devops_bench.clusters.base import PROGRAMS_FOLDER, Cluster
 from devops_bench.core.errors import ClusterError
+from devops_bench.core.shielding import memory_is_open
 from devops_bench.evalharness.attribution import causes_by_audit, causes_by_managed_fields
+from devops_bench.evalharness.auditwatch import AuditWatch, unexplained
 from devops_bench.evalharness.canary import (
     CANARY_FILE,
     Canary,
@@ -28,9 +32,9 @@ from devops_bench.evalharness.observation import HoldObservation
 from devops_bench.evalharness.requests import Parties, Requests
 from devops_bench.evalharness.taskrun import TaskRun
 from devops_bench.evalharness.toolcalls import TRANSCRIPT_NAME, ToolCalls
-from devops_bench.k8s.audit import AuditLog
 from devops_bench.k8s.client import connect
 from devops_bench.k8s.identity import username
+from devops_bench.k8s.useragent import USER_AGENT
 from devops_bench.results.evidence.reader import EVIDENCE_NAME
 from devops_bench.results.journal import JOURNAL_NAME
 from devops_bench.results.trust import Attribution, ViolationCause
@@ -58,14 +62,13 @@ class Accounts:
         self._run = run
         self._cluster = cluster
         self._knows = knows_the_answer
-        self._log = (
-            AuditLog(cluster.audit_log, from_end=True) if cluster.audit_log is not None else None
-        )
+        self._log = None if cluster.audit_log is None else AuditWatch(cluster.audit_log)
         self._leash: Leash | None = None
         self._canaries: list[Canary] = []
         self._watch: FileWatch | None = None
         self._turn: tuple[dt.datetime, dt.datetime] | None = None
         self._opened: list[str] | None = None
+        self._transcript_is_ours = True
         self.cluster_canary = new_canary("the Secret in the harness's namespace")
 
     def leashed(self, held: Leash) -> None:
@@ -94,7 +97,8 @@ class Accounts:
         self._watch.start()
         began = run.clock.now()
         try:
-            yield
+            with contextlib.nullcontext() if self._log is None else self._log.following():
+                yield
         finally:
             self._turn = (began, run.clock.now())
             self._opened = self._watch.stop()
@@ -119,23 +123,29 @@ class Accounts:
 
     def close(self) -> None:
         """Say in the run what was found; never raises."""
-        if self._turn is None:
-            return
         try:
-            self._conclude(self._turn)
+            if self._turn is not None:
+                self._conclude(self._turn)
         except Exception as exc:
             log.exception("accounts.failed", task=self._run.task.id)
             self._run.notice(f"whose doing it was could not be told: {exc}")
+        finally:
+            if self._log is not None:
+                self._log.close()
 
     def _conclude(self, turn: tuple[dt.datetime, dt.datetime]) -> None:
         run = self._run
         parties = self._parties(turn)
         why = self._why_no_log(parties)
-        events = None
+        events, requests = None, None
         if self._log is not None and parties is not None:
-            self._log.read()
-            events = self._log.events
-            why = self._log.problem or ""
+            events = self._log.read(parties)
+            requests = Requests(events, parties)
+            why = (
+                self._log.problem
+                or unexplained(run.trail.changes_of_the_turn(), requests)
+                or self._log.why_unwatched(confined=self._confined)
+            )
         lost = self._lost_records()
         run.integrity = judge_integrity(
             Observed(
@@ -145,25 +155,26 @@ class Accounts:
                 harness_namespace=self._leash.identity.namespace if self._leash else "",
                 probes=self._probes_in_the_turn,
                 quoted=self._quoted(),
-                opened=None if self._watch is None or self._watch.why_not else self._opened,
+                opened=None if self._why_no_watch else self._opened,
                 why_not_opened=self._why_not_opened(),
                 lost=lost,
+                memory_open=self._memory_open(),
             )
         )
-        requests = None
-        if events is not None and parties is not None:
-            requests = Requests(events, parties)
         run.attribution = [self._attribution(entry, requests, why) for entry in self._violated()]
 
     def _lost_records(self) -> list[str]:
         """Return what became of records of the run that are not whole any more, and tell it."""
         run = self._run
-        lost = [f"{path.name} {why}" for path, why in run.records.lost().items()]
-        if not lost:
+        found = run.records.lost()
+        if not found:
             return []
+        lost = [f"{path.name} {why}" for path, why in found.items()]
         run.record_lost = f"of the run's own record {', '.join(lost)} before its end"
         run.notice(run.record_lost)
-        if run.agent is not None and run.folder / TRANSCRIPT_NAME in run.records.lost():
+        transcript = run.folder / TRANSCRIPT_NAME
+        self._transcript_is_ours = transcript not in found
+        if run.agent is not None and not transcript.exists():
             run.agent = run.agent.model_copy(update={"transcript": None})
         return lost
 
@@ -175,10 +186,33 @@ class Accounts:
             for entry in self._run.task.entries
         )
 
+    @property
+    def _why_no_watch(self) -> str:
+        if self._watch is None:
+            return "nobody watched"
+        return self._watch.why_not or ""
+
     def _why_not_opened(self) -> str:
         if self._watch is not None and self._watch.why_not:
             return self._watch.why_not
+        agent = self._run.agent
+        if agent is not None and agent.status == AgentStatus.LOST.value:
+            # Whoever is left without a parent is nobody's process to us.
+            return "processes of the agent may have escaped, and so not be known as its own"
         return PROBES if self._probes_in_the_turn else ""
+
+    @property
+    def _confined(self) -> bool:
+        """Whether it is known that nothing of the agent ran outside of a sandbox."""
+        agent = self._run.agent
+        state = None if agent is None or agent.sandbox is None else agent.sandbox.state
+        return state not in (None, UNSANDBOXED, NOT_KNOWN)
+
+    def _memory_open(self) -> str | None:
+        if self._run.agent is None:
+            return None
+        plane = bool(self._cluster.private_folders)
+        return "" if self._confined else memory_is_open(plane=plane)
 
     def _parties(self, turn: tuple[dt.datetime, dt.datetime]) -> Parties | None:
         if self._log is None:
@@ -190,7 +224,7 @@ class Accounts:
             log.warning("accounts.who_are_we", reason=str(exc))
             return None
         agent = self._leash.identity.username if self._leash else ""
-        return Parties(harness=harness, agent=agent, turn_from=turn[0], turn_to=turn[1])
+        return Parties(harness, agent, turn_from=turn[0], turn_to=turn[1], client=USER_AGENT)
 
     def _why_no_log(self, parties: Parties | None) -> str:
         if self._log is None:
@@ -220,7 +254,8 @@ class Accounts:
         violations = trail.violations(entry.name, first_at)
         causes: list[ViolationCause]
         if requests is not None:
-            calls = ToolCalls.read(run.folder / TRANSCRIPT_NAME)
+            transcript = run.folder / TRANSCRIPT_NAME
+            calls = ToolCalls.read(transcript) if self._transcript_is_ours else ToolCalls()
             causes = causes_by_audit(
                 violations,
                 requests,

@@ -138,6 +138,7 @@ class _Reporting:
             audit_id=event.id,
             matched_by=matched_by,
             tool_call=self._place_call(event.received_at) if who == "agent" else None,
+            foreign=self._requests.parties.is_foreign(event),
         )
 
 

@@ -29,7 +29,6 @@ _PROGRAMS: Final = (
     "kubelet/",
     "kube-proxy/",
 )
-_OUR_USER_AGENT: Final = "devops-bench"
 _SPEC_BY_GENERATION: Final = frozenset({"deployments", "statefulsets", "daemonsets"})
 
 
@@ -42,23 +41,33 @@ class Parties:
         agent: The user of the agent's own account; empty when it has the harness's credentials.
         turn_from: When its turn began (UTC).
         turn_to: When its turn had ended (UTC).
+        client: What the harness calls itself in its requests, and nobody else can know.
     """
 
     harness: str
     agent: str
     turn_from: dt.datetime
     turn_to: dt.datetime
+    client: str = ""
+
+    def is_harness(self, event: AuditEvent) -> bool:
+        """Return whether the harness made the request, and not only somebody as its user."""
+        return event.user == self.harness and self.client == event.user_agent != ""
+
+    def is_foreign(self, event: AuditEvent) -> bool:
+        """Return whether somebody else used the harness's credentials."""
+        return event.user == self.harness and self.who(event) == "other"
 
     def who(self, event: AuditEvent) -> Who:
         """Return whose request it is.
 
-        With the harness's own credentials the agent is told from it by what the client calls
-        itself, and by the time.
+        With the harness's own credentials the agent is told from it by what only the harness can
+        call itself, and from others by the time.
         """
         if self.agent and event.user == self.agent:
             return "agent"
         if event.user == self.harness:
-            if event.user_agent.startswith(_OUR_USER_AGENT):
+            if self.is_harness(event):
                 return "harness"
             in_turn = self.turn_from <= event.received_at <= self.turn_to
             return "agent" if not self.agent and in_turn else "other"
@@ -110,6 +119,19 @@ class Requests:
     def writer(self, uid: str, rv: int) -> AuditEvent | None:
         """Return the write of an object that led to a revision."""
         return self._by_version.get((uid, str(rv)))
+
+    def answers(self, kind: str) -> bool:
+        """Return whether the log holds what writes of a kind were answered with.
+
+        Of pods it never does as a whole: a binding writes one and is answered without it.
+
+        Args:
+            kind: The kind, any word for it.
+        """
+        return any(
+            known.version and known.resource != "pods" and same_kind(kind, known.resource)
+            for known in self._known.values()
+        )
 
     def deletions(
         self, uid: str, kind: str, namespace: str, name: str, until: dt.datetime

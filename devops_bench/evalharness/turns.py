@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from devops_bench.core.faults import named
 from devops_bench.core.secretforms import KnownSecrets
 from devops_bench.evalharness.credentials import secrets_of_environment, secrets_of_file
 from devops_bench.evalharness.taskrun import TaskRun
+from devops_bench.k8s.useragent import NONCE
 from devops_bench.results.model import AgentReport, SandboxReport, UsageReport
 from devops_bench.tasks.model import DEFAULT_TIMEOUT_SEC
 
@@ -97,6 +98,8 @@ def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) ->
             sandbox=_sandbox(run, given, options),
         )
         transcript.turn_started(agent.name, turn.prompt)
+        # Also at the end: what the agent moved away it had, and what it made readable it has.
+        readable = _readable(run, given.cluster)
         began = run.clock.monotonic()
         result = AgentResult(AgentStatus.FAILED, 0.0, reason="it did not return")
         try:
@@ -119,7 +122,8 @@ def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) ->
             )
             own = () if result.transcript is None else (result.transcript,)
             run.records.expect((*result.records, *own))
-            run.on_agent(_report(run, agent, turn, result, given.cluster))
+            readable += _readable(run, given.cluster)
+            run.on_agent(_report(run, agent, turn, result, readable))
     if turn.sandbox is not None and result.sandbox is None:
         run.notice(f"the agent {agent.name} does not say that it used the sandbox asked for")
     if transcript.problem is not None:
@@ -132,6 +136,7 @@ def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) ->
 @contextlib.contextmanager
 def _transcript(run: TaskRun, given: Given, options: TurnOptions) -> Iterator[Transcript]:
     secrets = given.secrets
+    secrets.add(NONCE)
     secrets.add(*options.environment.values(), *secrets_of_environment(os.environ))
     # Without a sandbox it can read the harness's and the user's as well as its own.
     cluster = given.cluster
@@ -146,6 +151,7 @@ def _transcript(run: TaskRun, given: Given, options: TurnOptions) -> Iterator[Tr
         transcript.problem = str(exc)
     if transcript.path is not None:
         run.records.mark(transcript.path)
+        run.records.written(transcript.path, transcript.difference)
     with contextlib.closing(transcript):
         yield transcript
 
@@ -186,7 +192,7 @@ def _broke_down(agent: Agent, exc: Exception) -> str:
 
 
 def _report(
-    run: TaskRun, agent: Agent, turn: AgentTurn, result: AgentResult, cluster: Cluster
+    run: TaskRun, agent: Agent, turn: AgentTurn, result: AgentResult, readable: Sequence[str]
 ) -> AgentReport:
     transcript = result.transcript or turn.transcript.path
     return AgentReport(
@@ -200,7 +206,7 @@ def _report(
         final_text=result.final_text,
         usage=_usage(result),
         transcript=None if transcript is None else _relative(transcript, run.folder),
-        sandbox=_confinement(run, result.sandbox, cluster),
+        sandbox=_confinement(result.sandbox, readable),
     )
 
 
@@ -217,15 +223,18 @@ def _usage(result: AgentResult) -> UsageReport | None:
     )
 
 
-def _confinement(run: TaskRun, found: Confinement | None, cluster: Cluster) -> SandboxReport:
+def _readable(run: TaskRun, cluster: Cluster) -> tuple[str, ...]:
+    """Return what of ours can be read now by whoever has no sandbox."""
+    ours = [run.task.source.absolute().parent, run.folder.parent]
+    ours += [cluster.kubeconfig, *cluster.kubeconfig_files]
+    if cluster.audit_log is not None:
+        ours.append(cluster.audit_log)
+    return readable_without_sandbox(ours, os.environ)
+
+
+def _confinement(found: Confinement | None, readable: Sequence[str]) -> SandboxReport:
     if found is None or found.state == UNSANDBOXED:
-        ours = [run.task.source.absolute().parent, run.folder.parent]
-        ours += [cluster.kubeconfig, *cluster.kubeconfig_files]
-        if cluster.audit_log is not None:
-            ours.append(cluster.audit_log)
-        return SandboxReport(
-            state=UNSANDBOXED, readable=list(readable_without_sandbox(ours, os.environ))
-        )
+        return SandboxReport(state=UNSANDBOXED, readable=list(dict.fromkeys(readable)))
     return SandboxReport(
         state=found.state,
         reachable=list(found.reachable),

@@ -8,6 +8,7 @@ waits for the next reading.
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,7 +171,10 @@ class AuditLog:
         self._path = path
         self._offset = 0
         self._rest = b""
-        self._inode: int | None = None
+        # Held, so that its inode is given to no other file.
+        self._held = -1
+        self._begin = 0
+        self._hash = hashlib.sha256()
         if from_end:
             self._skip()
 
@@ -183,27 +187,63 @@ class AuditLog:
                 file.seek(self._offset)
                 while block := file.read(_BLOCK_BYTES):
                     self._offset += len(block)
+                    self._hash.update(block)
                     self._take(block)
         except OSError as exc:
             self.problem = f"the audit log {self._path} cannot be read: {exc.strerror or exc}"
         return self.events[before:]
 
+    def look_again(self) -> None:
+        """Look whether what was read is still there as it was; never raises.
+
+        If it is not, :attr:`problem` says so.
+        """
+        if self.problem is not None:
+            return
+        found, left = hashlib.sha256(), self._offset - self._begin
+        try:
+            with self._path.open("rb") as file:
+                self._follow(os.fstat(file.fileno()))
+                file.seek(self._begin)
+                while left and (block := file.read(min(left, _BLOCK_BYTES))):
+                    found.update(block)
+                    left -= len(block)
+        except OSError as exc:
+            self.problem = f"the audit log {self._path} cannot be read: {exc.strerror or exc}"
+            return
+        if self.problem is None and found.digest() != self._hash.digest():
+            self.problem = f"the audit log {self._path} was changed after it was read"
+
+    def close(self) -> None:
+        """Let go of the file; what was read stays. Safe to call twice."""
+        held, self._held = self._held, -1
+        if held >= 0:
+            os.close(held)
+
     def _skip(self) -> None:
         try:
-            found = self._path.stat()
+            self._hold()
         except FileNotFoundError:
             return
         except OSError as exc:
             self.problem = f"the audit log {self._path} cannot be read: {exc.strerror or exc}"
             return
-        self._inode, self._offset = found.st_ino, found.st_size
+        self._begin = self._offset = os.fstat(self._held).st_size
+
+    def _hold(self) -> None:
+        self.close()
+        self._held = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
 
     def _follow(self, found: os.stat_result) -> None:
-        rotated = self._inode is not None and found.st_ino != self._inode
-        if rotated or found.st_size < self._offset:
+        if self._held < 0:
+            self._hold()
+        elif not os.path.samestat(found, os.fstat(self._held)):
             self.problem = f"the audit log {self._path} was replaced while it was read"
             self._offset, self._rest = 0, b""
-        self._inode = found.st_ino
+            self._hold()
+        elif found.st_size < self._offset:
+            self.problem = f"the audit log {self._path} was cut while it was read"
+            self._offset, self._rest = found.st_size, b""
 
     def _take(self, block: bytes) -> None:
         *lines, self._rest = (self._rest + block).split(b"\n")

@@ -29,6 +29,7 @@ from devops_bench.core.clock import SYSTEM_CLOCK, Clock
 from devops_bench.core.errors import ApiError, ApiUnavailableError
 from devops_bench.core.json import JsonObject
 from devops_bench.k8s.kubeconfig import ConnectionConfig, load_connection, minimal_kubeconfig
+from devops_bench.k8s.useragent import USER_AGENT
 
 __all__ = ["ApiClient", "ConnectionConfig", "connect", "load_connection", "minimal_kubeconfig"]
 
@@ -128,7 +129,7 @@ class ApiClient:
             ApiError: The server answered with an error status.
             ApiUnavailableError: It did not answer in time, or not with a JSON object.
         """
-        headers = {"Accept": accept, "User-Agent": "devops-bench"}
+        headers = {"Accept": accept, "User-Agent": USER_AGENT}
         data: bytes | None = None
         if body is not None:
             headers["Content-Type"] = content_type

@@ -81,6 +81,7 @@ class RequestReport(_Record):
             ``relation`` (it changed an object that the changed one belongs to), or
             ``managedFields``.
         tool_call: The agent's tool call that it came from, null where none can be told.
+        foreign: Whether it came with the harness's own credentials, but not from the harness.
     """
 
     who: Who
@@ -92,6 +93,7 @@ class RequestReport(_Record):
     audit_id: str = ""
     matched_by: Literal["resourceVersion", "uid", "time", "relation", "managedFields"]
     tool_call: str | None = None
+    foreign: bool = False
 
 
 class ViolationCause(_Record):

@@ -39,7 +39,7 @@ def attribution_lines(task: TaskResult, entry: str) -> Iterator[str]:
     elif found.source == "none":
         yield f"          whose doing it was is not known: {found.why_source}"
     elif found.why_source:
-        yield f"          the audit log is not whole: {found.why_source}"
+        yield f"          the audit log is not known to be whole: {found.why_source}"
 
 
 def integrity_lines(task: TaskResult) -> Iterator[str]:
@@ -71,6 +71,8 @@ def _cause_lines(cause: ViolationCause) -> Iterator[str]:
 def _request(request: RequestReport) -> str:
     when = request.at.strftime("%H:%M:%S.%f")[:-3] if request.at is not None else "an unknown time"
     user = f"calls itself {request.user}" if request.who == "unknown" else request.user
+    if request.foreign:
+        user += ", the harness's credentials, but not the harness"
     text = f"{request.who} ({user}): {request.verb} {request.resource} {request.object}"
     call = f", tool call {request.tool_call}" if request.tool_call is not None else ""
     return f"{text} at {when}{call}"

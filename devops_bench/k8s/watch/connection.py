@@ -18,6 +18,7 @@ from urllib.parse import urlencode, urlsplit
 from devops_bench.core.errors import ApiError, ApiUnavailableError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.kubeconfig import ConnectionConfig
+from devops_bench.k8s.useragent import USER_AGENT
 
 _READ_BYTES: Final = 1 << 16
 # Far above the largest object that etcd stores (1.5 MiB by default).
@@ -124,7 +125,7 @@ class Connection:
 
     def _send(self, path: str, query: Mapping[str, str]) -> http.client.HTTPResponse:
         target = self._base_path + path + (f"?{urlencode(query)}" if query else "")
-        headers = {"Accept": "application/json", "User-Agent": "devops-bench"}
+        headers = {"Accept": "application/json", "User-Agent": USER_AGENT}
         self.requests += 1
         try:
             self._http.request("GET", target, headers={**headers, **self._config.headers()})

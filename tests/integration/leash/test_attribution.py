@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import os
 from pathlib import Path
 
@@ -73,13 +72,11 @@ def test_what_a_controller_does_for_the_agent(shop: Yard, tmp_path: Path) -> Non
     shop.safeguard("ready", check(shop, "deployment", "status.readyReplicas", 3))
 
     def act(hands: Hands) -> None:
-        # A transcript, as every agent of ours writes one.
         kubectl(hands, shop, "annotate", "deployment/web", "looked=yes")
-        called = hands.turn.output_dir / "transcript.jsonl"
-        before = {"type": "tool_call", "id": "c1", "tool": "bash", "at": _now()}
+        transcript = hands.turn.transcript
+        transcript.tool_call("c1", "bash", "kubectl scale")
         kubectl(hands, shop, "scale", "deployment/web", "--replicas=1")
-        after = {"type": "tool_result", "id": "c1", "at": _now()}
-        called.write_text(f"{json.dumps(before)}\n{json.dumps(after)}\n")
+        transcript.tool_result("c1", "scaled")
         # Not the cause: it changes nothing that a controller would act on.
         kubectl(hands, shop, "annotate", "deployment/web", "looked=again", "--overwrite")
         wait_until(lambda: _ready(shop) == 1, "the pods to go")

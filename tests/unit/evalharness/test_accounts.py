@@ -40,7 +40,7 @@ def accounts(folder: Path, check: JsonObject, *, mode: str) -> Accounts:
     entries, errors = parse_entries([{**entry, "mode": mode, "check": check}])
     assert errors == []
     task = Task(id="t", prompt="", source=folder / "task.yaml", entries=tuple(entries))
-    run = SimpleNamespace(task=task, folder=folder)
+    run = SimpleNamespace(task=task, folder=folder, agent=None)
     return Accounts(run, cluster, knows_the_answer=False)  # type: ignore[arg-type]
 
 

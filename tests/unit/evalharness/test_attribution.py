@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.evalharness.attribution import causes_by_audit, causes_by_managed_fields
+from devops_bench.evalharness.auditwatch import unexplained
 from devops_bench.evalharness.requests import Parties, Requests
 from devops_bench.evalharness.trail import Change, Violation
 from devops_bench.k8s.audit import Answered, AuditEvent, Reference
@@ -17,7 +18,8 @@ from devops_bench.results.trust import ViolationCause
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 AGENT = "system:serviceaccount:devops-bench-1:agent"
 ROLLER = "system:serviceaccount:kube-system:deployment-controller"
-OWN = Parties("admin", AGENT, START, START + dt.timedelta(seconds=100))
+OURS = "devops-bench/1f"
+OWN = Parties("admin", AGENT, START, START + dt.timedelta(seconds=100), OURS)
 
 
 def event(
@@ -106,9 +108,7 @@ def test_a_write_is_told_by_uid_and_revision() -> None:
 
 
 def test_a_controller_was_made_to_do_it_by_a_change_of_the_spec() -> None:
-    made = event(
-        1, "admin", "create", "deployments", answered("d", 2, 1), user_agent="devops-bench"
-    )
+    made = event(1, "admin", "create", "deployments", answered("d", 2, 1), user_agent=OURS)
     scaled = event(5, AGENT, "patch", "deployments", answered("d", 7, 2))
     annotated = event(6, AGENT, "patch", "deployments", answered("d", 8, 2))
     status = event(7, ROLLER, "update", "deployments", answered("d", 9, 2), subresource="status")
@@ -154,9 +154,7 @@ def test_a_namespace_that_was_deleted_takes_all_with_it() -> None:
 
 def test_an_autoscaler_leads_to_whoever_made_it() -> None:
     target = (Reference("scales", "", "Deployment", "web"),)
-    made = event(
-        1, "admin", "create", "deployments", answered("d", 2, 1), user_agent="devops-bench"
-    )
+    made = event(1, "admin", "create", "deployments", answered("d", 2, 1), user_agent=OURS)
     scaler = Answered("h", "web", "shop", "5", None, target)
     created = event(4, AGENT, "create", "horizontalpodautoscalers", scaler)
     scaled = event(
@@ -192,13 +190,33 @@ def test_an_operator_is_a_hand_and_a_person_is_not() -> None:
 def test_somebody_else_behind_a_controller_is_named() -> None:
     mine = event(4, AGENT, "patch", "deployments", answered("d", 6, 2))
     theirs = event(5, "admin", "patch", "deployments", answered("d", 7, 3), user_agent="kubectl")
-    ours = event(6, "admin", "patch", "deployments", answered("d", 8, 4), user_agent="devops-bench")
+    ours = event(6, "admin", "patch", "deployments", answered("d", 8, 4), user_agent=OURS)
     status = event(7, ROLLER, "update", "deployments", answered("d", 9, 4), subresource="status")
     found = cause(changed("d", 9), [mine, theirs, ours, status])
     assert ids(found) == (status.id, theirs.id)
     assert found.led_by is not None
     assert (found.led_by.who, found.led_by.tool_call) == ("other", None)
     assert ids(cause(changed("d", 9), [ours, status])) == (status.id, None)
+
+
+def test_whoever_has_our_credentials_and_says_our_name_is_not_the_harness() -> None:
+    for said, who, foreign in ((OURS, "harness", False), ("devops-bench", "other", True)):
+        one = event(5, "admin", "patch", "deployments", answered("d", 7), user_agent=said)
+        found = cause(changed("d", 7), [one]).written_by
+        assert found is not None
+        assert (found.who, found.foreign) == (who, foreign)
+
+
+def test_a_change_that_no_request_explains_is_a_hole() -> None:
+    made = event(1, "admin", "create", "deployments", answered("d", 5, 1), user_agent=OURS)
+    seen = event(5, AGENT, "patch", "deployments", answered("d", 7, 2))
+    whole, cut = Requests([made, seen], OWN), Requests([made], OWN)
+    assert unexplained([changed("d", 7), gone("d", 9)], whole) == ""
+    assert "revision 7" in unexplained([changed("d", 5), changed("d", 7)], cut)
+    # Of what the policy does not keep there is nothing to miss.
+    assert unexplained([changed("s", 7, "Secret")], cut) == ""
+    bound = event(2, "admin", "create", "pods", answered("p", 5), user_agent=OURS)
+    assert unexplained([changed("p", 7, "Pod")], Requests([bound], OWN)) == ""
 
 
 def test_an_operator_leads_only_where_nobody_else_does() -> None:
@@ -242,10 +260,13 @@ def test_a_secret_is_told_by_name_and_time() -> None:
 
 
 def test_with_the_harness_credentials_the_client_and_the_time_tell() -> None:
-    shared = Parties("admin", "", START + dt.timedelta(seconds=2), START + dt.timedelta(seconds=9))
+    shared = Parties(
+        "admin", "", START + dt.timedelta(seconds=2), START + dt.timedelta(seconds=9), OURS
+    )
     for sec, agent, who in (
         (5, "kubectl/v1", "agent"),
-        (5, "devops-bench", "harness"),
+        (5, OURS, "harness"),
+        (5, "devops-bench", "agent"),
         (1, "kubectl/v1", "other"),
         (10, "kubectl/v1", "other"),
     ):

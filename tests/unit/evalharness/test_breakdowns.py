@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
@@ -55,6 +58,43 @@ def test_a_turn_that_broke_down_does_not_say_that_it_was_outside_of_the_sandbox(
     assert result.agent is not None
     assert result.agent.sandbox is not None
     assert (result.agent.sandbox.state, result.agent.sandbox.readable) == ("not known", [])
+
+
+def test_what_could_be_read_at_any_time_of_the_turn_is_told(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, made = tmp_path / "before", tmp_path / "made"
+    before.touch()
+    monkeypatch.setenv("KUBECONFIG", f"{before}{os.pathsep}{made}")
+
+    def move(_: AgentTurn) -> None:
+        before.rename(made)
+
+    world.agent = FakeAgent(move)
+    result = world.run(make_task(OBJECTIVE))
+    assert result.agent is not None
+    assert result.agent.sandbox is not None
+    readable = result.agent.sandbox.readable
+    assert readable.count(str(before)) == readable.count(str(made)) == 1
+    assert len(set(readable)) == len(readable)
+
+
+def test_what_was_done_to_the_record_of_created_objects_is_told(world: World) -> None:
+    world.access.record_changed = "was changed"
+    result = world.run(make_task(OBJECTIVE, setup=OBJECTS))
+    assert result.integrity is not None
+    records = next(one for one in result.integrity.findings if one.rule == "records")
+    assert records.evidence == ["objects.jsonl was changed"]
+
+
+def test_where_processes_may_have_escaped_nobody_says_what_they_opened(world: World) -> None:
+    world.agent = FakeAgent(lambda _: AgentResult(AgentStatus.LOST, 0.1))
+    result = world.run(make_task(OBJECTIVE))
+    assert result.integrity is not None
+    files = next(one for one in result.integrity.findings if one.rule == "files")
+    assert files.status == "no data"
+    if "fanotify" not in files.why_no_data:
+        assert "may have escaped" in files.why_no_data
 
 
 def test_a_catastrophic_violation_counts_even_if_the_agent_broke_down(world: World) -> None:

@@ -16,8 +16,9 @@ from devops_bench.k8s.audit import AuditEvent
 from devops_bench.results.trust import IntegrityFinding
 
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+OURS = "devops-bench/1f"
 AGENT = "system:serviceaccount:devops-bench-1:agent"
-PARTIES = Parties("admin", AGENT, START, START + dt.timedelta(seconds=9))
+PARTIES = Parties("admin", AGENT, START, START + dt.timedelta(seconds=9), OURS)
 GOOD = AuditEvent(
     id="a",
     user=AGENT,
@@ -36,6 +37,7 @@ SEEN = Observed(
     quoted=[],
     opened=[],
     lost=[],
+    memory_open="",
 )
 
 
@@ -107,8 +109,13 @@ def test_the_credentials_of_the_harness_in_other_hands() -> None:
     seen = replace(after(user="admin", user_agent="kubectl/v1"), opened=None)
     assert finding(seen, "harness credentials").status == "contaminated"
     assert finding(replace(seen, probes=True), "harness credentials").status == "no data"
-    ours = after(user="admin", user_agent="devops-bench")
+    ours = after(user="admin", user_agent=OURS)
     assert finding(ours, "harness credentials").status == "clean"
+    # Anybody may say the part of our name that everybody knows, and leave the name out.
+    for said in ("devops-bench", "devops-bench/2e", ""):
+        claimed = replace(after(user="admin", user_agent=said), opened=None)
+        (text,) = finding(claimed, "harness credentials").evidence
+        assert text.endswith(f"by a client that calls itself {said!r}")
     later = after(user="admin", user_agent="kubectl", received_at=START + dt.timedelta(seconds=20))
     assert finding(later, "harness credentials").status == "clean"
 
@@ -123,6 +130,17 @@ def test_somebody_else_with_the_credentials_of_the_harness_is_not_the_agent() ->
     assert finding(taken, "harness credentials").status == "contaminated"
     half = replace(seen, why_not_opened="more was opened than could be looked at")
     assert finding(half, "harness credentials").status == "contaminated"
+    # What it could take from memory it need not open.
+    assert finding(replace(seen, memory_open="as root"), "harness credentials").status == (
+        "contaminated"
+    )
+
+
+def test_where_memory_could_be_read_nothing_is_called_clean() -> None:
+    found = finding(replace(SEEN, memory_open="it runs as root"), "memory")
+    assert (found.status, found.why_no_data) == ("no data", "it runs as root")
+    assert judge_integrity(replace(SEEN, memory_open="it runs as root")).status == "incomplete"
+    assert judge_integrity(replace(SEEN, memory_open=None)).status == "incomplete"
 
 
 @pytest.mark.parametrize(

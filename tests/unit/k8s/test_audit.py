@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,54 @@ def test_a_log_that_was_replaced_is_not_whole(tmp_path: Path) -> None:
     (tmp_path / "new").replace(path)
     assert [one.id for one in log.read()] == ["id-9"]
     assert "was replaced" in str(log.problem)
+
+
+def test_a_log_that_was_cut_by_its_path_is_not_whole(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(line(1))
+    log = AuditLog(path, from_end=True)
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(line(2))
+    assert [one.id for one in log.read()] == ["id-2"]
+    os.truncate(path, size)
+    with path.open("ab") as file:
+        file.write(line(3))
+    log.read()
+    log.look_again()
+    # As long as it was, and the same file: only what stood in it tells.
+    assert str(log.problem).endswith("was changed after it was read")
+    log.close()
+
+
+def test_a_log_that_became_shorter_is_read_on_from_there(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(line(1) + line(2))
+    log = AuditLog(path)
+    log.read()
+    os.truncate(path, len(line(1)))
+    assert log.read() == []
+    assert str(log.problem).endswith("was cut while it was read")
+    with path.open("ab") as file:
+        file.write(line(3))
+    assert [one.id for one in log.read()] == ["id-3"]
+    log.close()
+
+
+def test_what_was_read_and_is_still_there_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "audit.log"
+    path.write_bytes(line(1))
+    log = AuditLog(path, from_end=True)
+    for number in (2, 3):
+        with path.open("ab") as file:
+            file.write(line(number))
+        log.read()
+    log.look_again()
+    assert log.problem is None
+    path.write_bytes(path.read_bytes().replace(b"id-2", b"id-9"))
+    log.look_again()
+    assert str(log.problem).endswith("was changed after it was read")
+    log.close()
 
 
 @given(st.lists(st.integers(1, 400), max_size=12))
