@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import time
 from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -48,6 +49,10 @@ _CANCEL_POLL_SEC = 0.1
 _TOOL_RETRIES = 3
 
 
+# pydantic-ai has no error of its own for it.
+_KEY_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]*)` environment variable")
+
+
 def make_model(options: LlmOptions) -> Model:
     """Return the model that the options name.
 
@@ -64,7 +69,20 @@ def make_model(options: LlmOptions) -> Model:
         provider.client.max_retries = options.retries
         return OpenAIChatModel(options.model.removeprefix("openai:"), provider=provider)
     except (UserError, ImportError, ValueError) as exc:
-        raise InvalidInputError(f"--agent llm: the model {options.model!r}: {exc}") from exc
+        raise InvalidInputError(
+            f"--agent llm: the model {options.model!r}: {_refusal(str(exc))}"
+        ) from exc
+
+
+def _refusal(said: str) -> str:
+    """Return why there is no such model; advice for programmers is of no use to who reads it."""
+    key = _KEY_VARIABLE.search(said)
+    if key is None:
+        return said
+    return (
+        f"its key is missing: set the variable {key[1]} (the key of a server of your own, named by "
+        "--base-url, may be in any variable: --api-key-env)"
+    )
 
 
 @dataclass(slots=True)

@@ -200,27 +200,43 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--request-timeout", type=_seconds, default=DEFAULT_REQUEST_TIMEOUT_SEC)
     parser.add_argument("--tool-timeout", type=_seconds, default=DEFAULT_TOOL_TIMEOUT_SEC)
     parser.add_argument("--retries", type=_count, default=2)
-    parser.add_argument("--temperature", type=float)
+    parser.add_argument("--temperature", type=_temperature)
     parser.add_argument("--mcp", action="append", default=[], metavar="FILE")
     return parser
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError(text)
-    return number
+    return _whole(text, 0)
 
 
 def _positive_int(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
+    return _whole(text, 1)
+
+
+def _whole(text: str, least: int) -> int:
+    wanted = f"{text!r} is not a whole number from {least} on"
+    try:
+        number = int(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(wanted) from exc
+    if number < least:
+        raise argparse.ArgumentTypeError(wanted)
     return number
 
 
+def _temperature(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from exc
+
+
 def _seconds(text: str) -> float:
-    number = float(text)
+    wanted = f"{text!r} is not a number of seconds greater than 0"
+    try:
+        number = float(text)
+    except ValueError as exc:
+        raise argparse.ArgumentTypeError(wanted) from exc
     if not (math.isfinite(number) and number > 0):
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(wanted)
     return number

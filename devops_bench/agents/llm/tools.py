@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import os
 import shlex
 import threading
 import time
@@ -11,18 +13,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from devops_bench.agents.base import AgentTurn
+from devops_bench.agents.llm.excerpt import MAX_ANSWER, Excerpted, shown
 from devops_bench.agents.process import agent_environment
 from devops_bench.agents.sandbox.bwrap import WORK_DIR
-from devops_bench.agents.sandbox.session import SandboxSession
+from devops_bench.agents.sandbox.session import Launch, SandboxSession
+from devops_bench.core.boundedfile import BoundedFile
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.paths import resolve_below
-from devops_bench.core.process import EndedBy, Program, run_program
-
-MAX_ANSWER = 16 * 1024
-"""Characters of a program's output that the model is shown; the middle of more is left out."""
+from devops_bench.core.process import EndedBy, ProcessResult, Program, run_program
+from devops_bench.core.secretforms import RedactedOutput
 
 MAX_FILE_BYTES = 1024 * 1024
-_MAX_OUTPUT_BYTES = 4 * 1024 * 1024
+"""The most that a file is written with."""
+
+KEPT_BYTES = 4 * 1024 * 1024
+"""The first ones of each stream of a program are kept among the results."""
 _GRACE_SEC = 2.0
 _LEAST_TIMEOUT_SEC = 0.1
 
@@ -110,10 +115,13 @@ class Workbench:
         try:
             file = self._below(path)
             with file.open("rb") as stream:
-                data = stream.read(MAX_FILE_BYTES + 1)
+                head = stream.read(MAX_ANSWER)
+                total = stream.seek(0, os.SEEK_END)
+                stream.seek(max(0, total - MAX_ANSWER))
+                tail = stream.read(MAX_ANSWER)
         except (OSError, InvalidInputError) as exc:
-            return ToolAnswer(f"{path} cannot be read: {_why(exc)}", is_error=True)
-        return ToolAnswer(shortened(data.decode("utf-8", errors="replace")))
+            return ToolAnswer(f"{path} cannot be read: {self._why(exc)}", is_error=True)
+        return ToolAnswer(shown(head, tail, max(total, len(head))))
 
     def write_file(self, path: str, content: str) -> ToolAnswer:
         """Write a text file of the working folder, and the folders that it is in."""
@@ -125,7 +133,7 @@ class Workbench:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
         except (OSError, InvalidInputError) as exc:
-            return ToolAnswer(f"{path} cannot be written: {_why(exc)}", is_error=True)
+            return ToolAnswer(f"{path} cannot be written: {self._why(exc)}", is_error=True)
         return ToolAnswer(f"wrote {len(data)} bytes")
 
     def _below(self, path: str) -> Path:
@@ -146,30 +154,16 @@ class Workbench:
     def _run_alone(self, argv: Sequence[str], stdin: str | None) -> ToolAnswer:
         number = next(self._numbers)
         files = [self._folder / f"{number}.{name}" for name in ("stdout", "stderr")]
-        # The model is told what was printed; the files are among the results, without secrets.
-        said: tuple[list[bytes], list[bytes]] = ([], [])
         left = self._deadline - time.monotonic()
         launch = None if self._session is None else self._session.launch(argv, self._env)
-        try:
-            done = run_program(
-                Program(
-                    argv=argv if launch is None else launch.argv,
-                    cwd=self._turn.work_dir,
-                    env=self._env if launch is None else launch.env,
-                    stdout=files[0],
-                    stderr=files[1],
-                    stdin=None if stdin is None else stdin.encode(),
-                    max_output_bytes=_MAX_OUTPUT_BYTES,
-                    secrets=self._turn.transcript.secrets,
-                    grace_sec=_GRACE_SEC,
-                    on_stdout=said[0].append,
-                    on_stderr=said[1].append,
-                ),
-                timeout_sec=max(_LEAST_TIMEOUT_SEC, min(self._timeout_sec, left)),
-                cancel=self.stop,
-            )
-        except (OSError, ValueError) as exc:
-            return ToolAnswer(f"{argv[0]} could not be started: {_why(exc)}", is_error=True)
+        with contextlib.ExitStack() as stack:
+            try:
+                # The model is told what was printed; the files are among the results, without
+                # secrets.
+                said = [self._sink(file, stack) for file in files]
+                done = self._run_to_its_end(argv, stdin, left, launch, said)
+            except (OSError, ValueError) as exc:
+                return ToolAnswer(f"{argv[0]} could not be started: {_why(exc)}", is_error=True)
         if self._session is not None and launch is not None:
             asked = done.ended_by is not EndedBy.ITSELF
             code = self._session.finish(launch, asked=asked)
@@ -179,19 +173,45 @@ class Workbench:
             self.leftovers = None if done.leftovers is None else self.leftovers + done.leftovers
         if done.lost or done.unkillable:
             self.unobserved = "a program of a tool was not seen to its end"
-        text = "".join(b"".join(one).decode("utf-8", errors="replace") for one in said)
+        text = said[0].excerpt.followed_by(said[1].excerpt).shown()
         if done.ended_by is not EndedBy.ITSELF:
             text += f"\n[ended after {done.elapsed_sec:.0f} s: its time was over]"
         failed = done.exit_code != 0 or done.ended_by is not EndedBy.ITSELF
-        return ToolAnswer(shortened(text), done.exit_code, failed)
+        return ToolAnswer(text, done.exit_code, failed)
 
+    def _run_to_its_end(
+        self,
+        argv: Sequence[str],
+        stdin: str | None,
+        left_sec: float,
+        launch: Launch | None,
+        said: Sequence[Excerpted],
+    ) -> ProcessResult:
+        return run_program(
+            Program(
+                argv=argv if launch is None else launch.argv,
+                cwd=self._turn.work_dir,
+                env=self._env if launch is None else launch.env,
+                stdout=said[0],
+                stderr=said[1],
+                stdin=None if stdin is None else stdin.encode(),
+                grace_sec=_GRACE_SEC,
+            ),
+            timeout_sec=max(_LEAST_TIMEOUT_SEC, min(self._timeout_sec, left_sec)),
+            cancel=self.stop,
+        )
 
-def shortened(text: str) -> str:
-    """Return the text, or its beginning and its end when it is longer than the model is shown."""
-    if len(text) <= MAX_ANSWER:
+    def _sink(self, path: Path, stack: contextlib.ExitStack) -> Excerpted:
+        kept = RedactedOutput(BoundedFile(path, KEPT_BYTES), self._turn.transcript.secrets)
+        return stack.enter_context(contextlib.closing(Excerpted(kept)))
+
+    def _why(self, exc: Exception) -> str:
+        """Return why something was refused, in a sandbox by the paths that it has there."""
+        text = _why(exc)
+        if self._session is not None:
+            for folder in (self._turn.work_dir, self._turn.work_dir.resolve()):
+                text = text.replace(str(folder), str(WORK_DIR))
         return text
-    half = MAX_ANSWER // 2
-    return f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
 
 
 def _why(exc: Exception) -> str:

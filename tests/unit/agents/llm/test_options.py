@@ -26,9 +26,21 @@ class TestWords:
     ) -> None:
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
         assert "--model" in self.refused(make_task)
-        assert "--max-steps" in self.refused(make_task, "--model", "x", "--max-steps", "0")
+        for number in ("0", "many"):
+            steps = self.refused(make_task, "--model", "x", "--max-steps", number)
+            assert steps.endswith(f"--max-steps: {number!r} is not a whole number from 1 on")
+        assert self.refused(make_task, "--model", "x", "--retries", "-1").endswith(
+            "'-1' is not a whole number from 0 on"
+        )
+        assert self.refused(make_task, "--model", "x", "--tool-timeout", "0").endswith(
+            "'0' is not a number of seconds greater than 0"
+        )
         assert "'nope'" in self.refused(make_task, "--model", "nope")
-        assert "OPENAI_API_KEY" in self.refused(make_task, "--model", "openai:gpt-5")
+        missing = self.refused(make_task, "--model", "openai:gpt-5")
+        assert "set the variable OPENAI_API_KEY" in missing
+        # What a user of ours cannot do is no advice.
+        assert "Provider(" not in missing
+        assert "Agent(" not in missing
         assert "no file of MCP servers" in self.refused(make_task, "--model", "x", "--mcp", "gone")
 
     @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from devops_bench.agents.base import AgentResult, AgentStatus
+from devops_bench.agents.llm.excerpt import MAX_ANSWER
+from devops_bench.agents.llm.tools import KEPT_BYTES
+from devops_bench.agents.sandbox.options import SandboxOptions
 from devops_bench.core.json import JsonObject
 from devops_bench.core.redaction import REDACTED
 
@@ -56,6 +59,49 @@ class TestTools:
             talk(server, path_prefix=(tmp_path / "bin",))
         (came,) = records(tmp_path, "tool_result")
         assert str(came["text"]).startswith("exit code 0\n[apply][-f][-][$x y]kind: Pod/")
+
+    def test_of_much_output_the_model_sees_the_true_end_and_how_much_is_missing(
+        self, talk: Callable[..., AgentResult], tmp_path: Path
+    ) -> None:
+        # More than is kept in the results.
+        command = "echo begin; head -c 6000000 /dev/zero | tr '\\0' x; echo end; echo err >&2"
+        with serving(calling("bash", command=command), DONE) as server:
+            talk(server)
+        (came,) = records(tmp_path, "tool_result")
+        text = str(came["text"])
+        assert text.startswith("exit code 0\nbegin\nxxx")
+        assert text.endswith("xxxend\nerr\n")
+        total = len("begin\n") + 6_000_000 + len("end\nerr\n")
+        assert f"\n[{total - MAX_ANSWER} bytes left out]\n" in text
+        assert (tmp_path / "output" / "tools" / "1.stdout").stat().st_size == KEPT_BYTES
+
+    def test_of_a_long_file_too(self, talk: Callable[..., AgentResult], tmp_path: Path) -> None:
+        command = "(echo begin; head -c 3000000 /dev/zero | tr '\\0' x; echo end) > long"
+        with serving(
+            calling("bash", command=command), calling("read_file", path="long"), DONE
+        ) as server:
+            talk(server)
+        text = str(records(tmp_path, "tool_result")[1]["text"])
+        assert text.startswith("begin\nxxx")
+        assert text.endswith("xxxend\n")
+        assert f"\n[{3_000_010 - MAX_ANSWER} bytes left out]\n" in text
+
+    def test_in_a_sandbox_a_refusal_names_no_folder_of_ours(
+        self, talk: Callable[..., AgentResult], tmp_path: Path, bwrap: None
+    ) -> None:
+        steps = (
+            calling("bash", command="ln -s loop loop"),
+            calling("read_file", path="../secret"),
+            calling("write_file", path="../x", content="x"),
+            calling("read_file", path="loop"),
+            calling("read_file", path="gone"),
+            DONE,
+        )
+        with serving(*steps) as server:
+            talk(server, sandbox=SandboxOptions("bwrap"))
+        texts = [str(r["text"]) for r in records(tmp_path, "tool_result")][1:]
+        assert str(tmp_path) not in "".join(texts)
+        assert texts[0].endswith("'../secret' leaves the folder /agent/workspace")
 
     def test_files_are_those_of_the_working_folder_alone(
         self, talk: Callable[..., AgentResult], tmp_path: Path
