@@ -190,13 +190,15 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
             asked = result.ended_by is not EndedBy.ITSELF
             code = session.finish(launch, asked=asked)
             result = result if code is None else replace(result, exit_code=code)
+            # The kernel ends them with the first one, and nobody counts: what was seen here is
+            # what makes the sandbox.
+            result = replace(result, leftovers=0)
         report = None if session is None else session.report()
     return AgentResult(
         status=_status(result),
         elapsed_sec=result.elapsed_sec,
         exit_code=result.exit_code,
         reason=_reason(result, turn.timeout_sec),
-        # In a sandbox the kernel ends them with the first one, and nobody counts.
         leftover_processes=result.leftovers if report is None else None,
         sandbox=report,
         records=(turn.output_dir / STDOUT_NAME, turn.output_dir / STDERR_NAME),

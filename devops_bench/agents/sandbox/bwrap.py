@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 HOME = Path("/agent/home")
 WORK_DIR = Path("/agent/workspace")
@@ -35,6 +36,13 @@ _ETC = (
     "/etc/ssl/certs",
     "/etc/ssl/openssl.cnf",
 )
+
+
+TMP_BYTES: Final = 1 << 30
+"""What fits into its ``/tmp``: files there are memory, which the harness needs, too."""
+SHARED_BYTES: Final = 1 << 28
+"""What fits into its ``/dev/shm``."""
+_SMALL_BYTES: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,8 @@ def bwrap_options(layout: Layout) -> list[str]:
         *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts"),
         *("--unshare-cgroup-try", "--disable-userns", "--die-with-parent"),
         *("--uid", str(_UID), "--gid", str(_UID), "--cap-drop", "ALL", "--hostname", "sandbox"),
-        *("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"),  # noqa: S108 - its own
+        *("--proc", "/proc", "--dev", "/dev", *_memory("/dev/shm", SHARED_BYTES)),  # noqa: S108 - its own
+        *(*_memory("/tmp", TMP_BYTES), *_memory("/run", _SMALL_BYTES)),  # noqa: S108 - its own
         *_system_mounts(),
     ]
     for path in _ETC:
@@ -103,7 +112,7 @@ def bwrap_options(layout: Layout) -> list[str]:
         options += ("--ro-bind", str(readable), str(readable))
     for folder in layout.hidden:
         if is_system_path(folder) or any(folder.is_relative_to(r) for r in layout.readable):
-            options += ("--tmpfs", str(folder))
+            options += _memory(str(folder), _SMALL_BYTES)
             # One below it was opened for itself: the token of the agent is in a folder of ours.
             for readable in layout.readable:
                 if readable != folder and readable.is_relative_to(folder):
@@ -114,8 +123,14 @@ def bwrap_options(layout: Layout) -> list[str]:
         options += ("--ro-bind", str(layout.kubectl), str(BIN / "own" / "kubectl"))
     options += ("--bind", str(layout.home), str(HOME), "--bind", str(layout.work_dir))
     options += (str(WORK_DIR), "--chdir", str(WORK_DIR))
-    options += ("--remount-ro", "/")
+    # Both are memory without a bound.
+    options += ("--remount-ro", "/dev", "--remount-ro", "/")
     return options
+
+
+def _memory(path: str, size: int) -> tuple[str, ...]:
+    """Return the options of an empty folder in memory that holds so many bytes."""
+    return "--size", str(size), "--tmpfs", path
 
 
 def is_system_path(path: Path) -> bool:

@@ -14,7 +14,14 @@ import pytest
 
 from devops_bench.agents.base import AgentResult, AgentStatus, AgentTurn
 from devops_bench.agents.process import agent_home, run_agent_program
-from devops_bench.agents.sandbox.bwrap import Layout, bwrap_options, is_visible, visible_folders
+from devops_bench.agents.sandbox.bwrap import (
+    SHARED_BYTES,
+    TMP_BYTES,
+    Layout,
+    bwrap_options,
+    is_visible,
+    visible_folders,
+)
 from devops_bench.agents.sandbox.options import Endpoint, SandboxOptions
 from devops_bench.core.errors import AgentError
 
@@ -55,6 +62,28 @@ def answering(host: str, text: bytes) -> Iterator[int]:
         yield server.getsockname()[1]
         server.shutdown(socket.SHUT_RDWR)
     thread.join()
+
+
+class TestBounds:
+    def test_its_folders_in_memory_are_bounded(self, sandboxed: MakeTurn, tmp_path: Path) -> None:
+        (tmp_path / "opened" / "ours").mkdir(parents=True)
+        turn = sandboxed(readable=(tmp_path / "opened",), hidden=(tmp_path / "opened" / "ours",))
+        folders = ["/tmp", "/run", "/dev/shm", str(tmp_path / "opened" / "ours")]
+        _, said = run(turn, f"df --output=size -B1 {' '.join(folders)} | tail -n +2")
+        small = 1 << 24
+        assert [int(line) for line in said.split()] == [TMP_BYTES, small, SHARED_BYTES, small]
+        script = "for x in / /dev; do echo x > $x/x || echo no; done; echo x > /dev/shm/x; echo $?"
+        _, said = run(turn, f"({script}) 2>/dev/null; echo gone > /dev/null && echo null")
+        assert said.split() == ["no", "no", "0", "null"]
+
+    def test_processes_in_it_are_not_counted_and_it_says_no_number(
+        self, sandboxed: MakeTurn
+    ) -> None:
+        script = "trap '' TERM; setsid sleep 100 & sleep 100"
+        result, _ = run(sandboxed(timeout_sec=1.0), script)
+        assert result.status is AgentStatus.TIMED_OUT
+        assert result.leftover_processes is None
+        assert "left behind" not in result.reason
 
 
 class TestSight:
