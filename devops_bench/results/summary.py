@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
+from typing import Final
 
 from devops_bench.results.model import (
     AgentReport,
@@ -15,6 +16,9 @@ from devops_bench.results.model import (
 from devops_bench.results.trust_text import access_lines, attribution_lines, integrity_lines
 
 _MARKS = {"pass": "ok   ", "fail": "FAIL ", "error": "ERROR"}
+
+_SHORT_REASON: Final = 60
+"""A reason that is no longer is easier read again than looked up."""
 
 
 def render_summary(result: RunResult) -> str:
@@ -85,13 +89,22 @@ def _report_lines(task: TaskResult) -> Iterator[str]:
         if rows:
             yield f"  {heading}:"
             for row in rows:
-                yield from _row_lines(row, shared)
+                yield from _row_lines(_without_repetition(row, task.reason), shared)
                 yield from attribution_lines(task, row["name"])
     if shared:
         yield "  gaps of more than one entry:"
     for text, names in shared.items():
         yield f"    {text}"
         yield f"         entries: {', '.join(names)}"
+
+
+def _without_repetition(row: ReportRow, told: str) -> ReportRow:
+    """Return the row without the task's own reason, which stands above all rows already."""
+    if len(told) < _SHORT_REASON or not row["reason"].endswith(f": {told}"):
+        return row
+    shorter = row.copy()
+    shorter["reason"] = f"{row['reason'].removesuffix(f': {told}')}, for the reason above"
+    return shorter
 
 
 def _agent_lines(agent: AgentReport) -> Iterator[str]:

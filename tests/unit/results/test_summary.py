@@ -52,6 +52,19 @@ def test_each_entry_is_shown_with_what_was_seen_and_when() -> None:
     )
 
 
+def test_what_kept_all_entries_from_being_judged_is_told_once() -> None:
+    why = "a safeguard does not hold before the agent's turn: floor: there is no Deployment web"
+    rows = [
+        ReportRow(**{**ROW, "name": name, "status": "error", "reason": f"it was not judged: {why}"})
+        for name in ("first", "second")
+    ]
+    text = render_task(make_result("error", reason=why, verification_report=rows))
+    assert text.count(why) == 1
+    assert text.count("it was not judged, for the reason above") == 2
+    other = render_task(make_result("error", reason=f"{why}.", verification_report=rows))
+    assert other.count(why) == 3
+
+
 def test_a_withheld_outcome_is_null_and_not_zero() -> None:
     assert "ERROR, outcome null" in render_task(make_result("error"))
 
