@@ -178,8 +178,8 @@ class AppendOnlyLog:
 
 def _blocks(descriptor: int) -> Iterator[bytes]:
     """Yield what is in a file already, from its beginning."""
-    at = 0
-    while block := os.pread(descriptor, _BLOCK_BYTES, at):
+    at, end = 0, os.fstat(descriptor).st_size  # a device has no end, and none to say
+    while at < end and (block := os.pread(descriptor, min(_BLOCK_BYTES, end - at), at)):
         at += len(block)
         yield block
 

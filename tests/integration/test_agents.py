@@ -32,6 +32,7 @@ STAND_INS: dict[str, tuple[str, Events]] = {
 
 
 IMAGE = ("--image", "registry.k8s.io/pause:3.10")
+CONTAINER_NAME = "/spec/template/spec/containers/0/name"
 
 
 def preset_file(name: str) -> Path:
@@ -122,6 +123,9 @@ def test_a_control_that_must_fail(
 def test_nobody(cli: Cli, plane: Plane, namespace: str) -> None:
     """What is there is judged, so the spec's own setup is left out."""
     plane.run_kubectl("-n", namespace, "create", "deployment", "frontend", *IMAGE, "--replicas=8")
+    renamed = {"op": "replace", "path": CONTAINER_NAME, "value": "frontend"}
+    patch = ("--type=json", "--patch", json.dumps([renamed]))
+    plane.run_kubectl("-n", namespace, "patch", "deployment", "frontend", *patch)
     plane.run_kubectl("-n", namespace, "rollout", "status", "deployment/frontend")
     done = run(cli, plane, namespace, "--agent", "none")
     assert done.code == 0, str(done)
