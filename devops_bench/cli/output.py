@@ -18,12 +18,17 @@ from devops_bench.core.errors import OutputError
 
 _STDOUT: Final = 1
 _STDERR: Final = 2
-_unwritten: list[OSError] = []
-"""Why something that was said on standard output on the way to a report is not there."""
 
 
-class ClosedStream(io.TextIOBase):
-    """Stands for standard output that was closed before the start (``>&-``): no write succeeds."""
+class LostStream(io.TextIOBase):
+    """Stands for standard output once something of it is lost: no write succeeds any more.
+
+    Args:
+        why: What every write raises.
+    """
+
+    def __init__(self, why: OSError) -> None:
+        self._why = why
 
     def write(self, text: str) -> NoReturn:  # noqa: ARG002 - the signature of every stream
         """Raise.
@@ -31,7 +36,7 @@ class ClosedStream(io.TextIOBase):
         Raises:
             OSError: Always.
         """
-        raise OSError(errno.EBADF, "the stream is closed")
+        raise self._why
 
 
 def replace_closed_streams() -> None:
@@ -42,7 +47,7 @@ def replace_closed_streams() -> None:
     """
     if sys.stdout is None:
         _keep_number(_STDOUT)
-        sys.stdout = ClosedStream()
+        sys.stdout = LostStream(OSError(errno.EBADF, "the stream is closed"))
     if sys.stderr is None:
         _keep_number(_STDERR)
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - to the end
@@ -69,10 +74,8 @@ def write_report(text: str) -> None:
     Raises:
         OutputError: It could not be written, or something that was said there before.
     """
-    write_quietly(text, sys.stdout)
-    if _unwritten:
-        error = _unwritten[0]
-        _unwritten.clear()
+    error = _written(text, sys.stdout)
+    if error is not None:
         raise OutputError(
             f"the report could not be written to standard output: {error.strerror or error}"
         ) from error
@@ -81,22 +84,34 @@ def write_report(text: str) -> None:
 def write_quietly(text: str, stream: TextIO) -> None:
     """Write what is said besides: whether somebody reads it does not change the exit code.
 
+    A report that comes after what is lost of standard output is not written either.
+
     Args:
         text: What to write.
         stream: Standard output or standard error.
     """
+    _written(text, stream)
+
+
+def _written(text: str, stream: TextIO) -> OSError | None:
+    """Write it; return why it is lost, ``None`` also where nobody is left to read it."""
     try:
         stream.write(text)
         stream.flush()
     except OSError as exc:
-        if stream is sys.stdout and not _has_gone(exc, stream):
-            _unwritten.append(exc)
+        has_gone = _has_gone(exc, stream)
         # The interpreter flushes again at its end; it must find a place that takes it.
         with contextlib.suppress(io.UnsupportedOperation):  # a stream without a number
             number = stream.fileno()
             null = os.open(os.devnull, os.O_WRONLY)
             os.dup2(null, number)
             os.close(null)
+        if has_gone:
+            return None
+        if stream is sys.stdout:
+            sys.stdout = LostStream(exc)
+        return exc
+    return None
 
 
 def _has_gone(error: OSError, stream: TextIO) -> bool:

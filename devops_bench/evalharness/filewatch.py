@@ -8,11 +8,7 @@ kernel lets everybody go on.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
-import select
-import struct
-import sys
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,6 +17,7 @@ from typing import Final
 import structlog
 
 from devops_bench.core.reaper import descendants
+from devops_bench.evalharness import fanotify
 
 log = structlog.get_logger(__name__)
 
@@ -28,14 +25,6 @@ MAX_FOLDERS: Final = 1000
 MAX_OPENINGS: Final = 100
 """So many different openings are kept."""
 
-_CLOEXEC, _NONBLOCK, _CLASS_CONTENT = 0x1, 0x2, 0x4
-_MARK_ADD: Final = 0x1
-_OPEN_PERM, _ON_CHILD = 0x10000, 0x08000000
-_AT_FDCWD: Final = -100
-_EVENT: Final = struct.Struct("=IBBHQii")
-_ANSWER: Final = struct.Struct("=iI")
-_ALLOW: Final = 1
-_BUFFER_BYTES: Final = 1 << 16
 _POLL_MS: Final = 200
 _MAX_ANCESTORS: Final = 64
 
@@ -63,23 +52,24 @@ class FileWatch:
         self._openings: dict[tuple[str, str], None] = {}
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._descriptor = -1
+        self._group: fanotify.Group | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to watch; never raises, :attr:`why_not` says what is in the way."""
-        if sys.platform != "linux":
-            self.why_not = "fanotify is there on Linux only"
-            return
         # A control plane of ours reads its own keys again and again.
         self._before = descendants(os.getpid())
         try:
-            self._open()
+            group = self._group = fanotify.Group(fanotify.CLASS_CONTENT)
+            group.mark(self._all_folders(), fanotify.OPEN_PERM | fanotify.ON_CHILD)
+            group.mark(self._files, fanotify.OPEN_PERM)
         except OSError as exc:
             self.why_not = f"fanotify cannot be used: {exc.strerror or exc}"
             self._close()
             return
-        self._thread = threading.Thread(target=self._run, name="file-watch", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(group,), name="file-watch", daemon=True
+        )
         self._thread.start()
 
     def stop(self) -> list[str]:
@@ -93,26 +83,6 @@ class FileWatch:
             self._thread.join(5.0)
         with self._lock:
             return [f"{program} opened {path}" for program, path in self._openings]
-
-    def _open(self) -> None:
-        libc = ctypes.CDLL(None, use_errno=True)
-        self._descriptor = _checked(
-            libc.fanotify_init(_CLOEXEC | _NONBLOCK | _CLASS_CONTENT, os.O_RDONLY | os.O_CLOEXEC)
-        )
-        mark = libc.fanotify_mark
-        mark.argtypes = [
-            ctypes.c_int,
-            ctypes.c_uint,
-            ctypes.c_uint64,
-            ctypes.c_int,
-            ctypes.c_char_p,
-        ]
-        for folder in self._all_folders():
-            mask = _OPEN_PERM | _ON_CHILD
-            _checked(mark(self._descriptor, _MARK_ADD, mask, _AT_FDCWD, os.fsencode(folder)))
-        for file in self._files:
-            path = os.fsencode(file)
-            _checked(mark(self._descriptor, _MARK_ADD, _OPEN_PERM, _AT_FDCWD, path))
 
     def _all_folders(self) -> Iterator[Path]:
         count = 0
@@ -130,14 +100,11 @@ class FileWatch:
     def _is_allowed(self, path: Path) -> bool:
         return any(path == one or path.is_relative_to(one) for one in self._allowed)
 
-    def _run(self) -> None:
+    def _run(self, group: fanotify.Group) -> None:
         try:
-            poll = select.poll()
-            poll.register(self._descriptor, select.POLLIN)
             while not self._stop.is_set():
-                if poll.poll(_POLL_MS):
-                    self._take()
-            self._take()
+                self._take(group, _POLL_MS)
+            self._take(group, 0)
         except Exception as exc:
             log.exception("file_watch.failed")
             self.why_not = f"it failed: {exc}"
@@ -145,24 +112,18 @@ class FileWatch:
             # Whatever happened: nobody may wait for an answer that never comes.
             self._close()
 
-    def _take(self) -> None:
-        try:
-            data = os.read(self._descriptor, _BUFFER_BYTES)
-        except BlockingIOError:
-            return
-        while len(data) >= _EVENT.size:
-            length, _, _, _, mask, descriptor, pid = _EVENT.unpack_from(data)
-            data = data[length:]
-            if descriptor < 0:
+    def _take(self, group: fanotify.Group, wait_ms: int) -> None:
+        for event in group.events(wait_ms):
+            if event.descriptor < 0:
                 self.why_not = "more was opened than could be looked at"
                 continue
             try:
-                if pid != os.getpid() and mask & _OPEN_PERM:
-                    self._look(descriptor, pid)
+                if event.pid != os.getpid() and event.mask & fanotify.OPEN_PERM:
+                    self._look(event.descriptor, event.pid)
             finally:
                 with contextlib.suppress(OSError):  # whoever asked is gone
-                    os.write(self._descriptor, _ANSWER.pack(descriptor, _ALLOW))
-                os.close(descriptor)
+                    group.allow(event)
+                os.close(event.descriptor)
 
     def _look(self, descriptor: int, pid: int) -> None:
         path = Path(f"/proc/self/fd/{descriptor}").readlink()
@@ -170,19 +131,11 @@ class FileWatch:
             return
         with self._lock:
             if len(self._openings) < MAX_OPENINGS:
-                self._openings[_program(pid), str(path)] = None
+                self._openings[fanotify.program_of(pid), str(path)] = None
 
     def _close(self) -> None:
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-
-def _checked(result: int) -> int:
-    if result < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return result
+        if self._group is not None:
+            self._group.close()
 
 
 def _is_below_us(pid: int, before: set[int]) -> bool:
@@ -205,11 +158,3 @@ def _parent(pid: int) -> int | None:
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _program(pid: int) -> str:
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return f"process {pid}"
-    return Path(os.fsdecode(words[0])).name or f"process {pid}"

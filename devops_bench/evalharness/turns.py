@@ -81,22 +81,8 @@ def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) ->
         AgentError: It could not be started, broke down, or nobody saw its end.
         RunInterruptedError: The run was interrupted meanwhile.
     """
-    work_dir = run.folder / "workspace"
-    work_dir.mkdir()
-    bin_dir = given.cluster.bin_dir
     with _transcript(run, given, options) as transcript:
-        turn = AgentTurn(
-            prompt=run.task.prompt,
-            kubeconfig=given.kubeconfig,
-            work_dir=work_dir,
-            output_dir=run.folder,
-            timeout_sec=options.timeout_sec or run.task.timeout_sec or DEFAULT_TIMEOUT_SEC,
-            cancel=options.cancel,
-            environment=options.environment,
-            path_prefix=(bin_dir,) if bin_dir is not None else (),
-            transcript=transcript,
-            sandbox=_sandbox(run, given, options),
-        )
+        turn = _turn(run, given, options, transcript)
         transcript.turn_started(agent.name, turn.prompt)
         # Also at the end: what the agent moved away it had, and what it made readable it has.
         readable = _readable(run, given.cluster)
@@ -131,6 +117,24 @@ def take_turn(run: TaskRun, agent: Agent, given: Given, options: TurnOptions) ->
     if result.status is AgentStatus.LOST:
         raise AgentError(f"the end of the agent's turn was not observed: {result.reason}")
     return result.status
+
+
+def _turn(run: TaskRun, given: Given, options: TurnOptions, transcript: Transcript) -> AgentTurn:
+    work_dir = run.folder / "workspace"
+    work_dir.mkdir()
+    bin_dir = given.cluster.bin_dir
+    return AgentTurn(
+        prompt=run.task.prompt,
+        kubeconfig=given.kubeconfig,
+        work_dir=work_dir,
+        output_dir=run.folder,
+        timeout_sec=options.timeout_sec or run.task.timeout_sec or DEFAULT_TIMEOUT_SEC,
+        cancel=options.cancel,
+        environment=options.environment,
+        path_prefix=(bin_dir,) if bin_dir is not None else (),
+        transcript=transcript,
+        sandbox=_sandbox(run, given, options),
+    )
 
 
 @contextlib.contextmanager

@@ -10,8 +10,8 @@ _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _SUBDOMAIN: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 
-def is_object_name(text: str) -> bool:
-    """Return whether an object of most kinds can have the name: a subdomain by RFC 1123.
+def is_dns_subdomain(text: str) -> bool:
+    """Return whether it is a subdomain by RFC 1123, as the names of most kinds are.
 
     Some kinds take more (roles and their bindings, certificate signing requests), some less:
     https://kubernetes.io/docs/concepts/overview/working-with-objects/names/.

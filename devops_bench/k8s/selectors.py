@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from devops_bench.k8s.names import is_dns_subdomain
+
 _MAX_NAME = 63
-_MAX_PREFIX = 253
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
-_PREFIX = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _TOKEN = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^ \t\r\n=!(),<>]+)")
 _SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
@@ -197,7 +197,7 @@ class _Parser:
 
 def _checked_key(key: str) -> str:
     prefix, slash, name = key.rpartition("/")
-    if slash and not (len(prefix) <= _MAX_PREFIX and _PREFIX.fullmatch(prefix)):
+    if slash and not is_dns_subdomain(prefix):
         raise ValueError(f"the prefix of the label key {key!r} is not a lower-case DNS name")
     if not (len(name) <= _MAX_NAME and _NAME.fullmatch(name)):
         raise ValueError(

@@ -83,11 +83,5 @@ def _may_read(text: str | None, name: str) -> bool:
     said = _ORACLE.sub("", _COMMENT_LINE.sub("", text))
     if _OTHERS.search(said):
         return True
-    word = re.escape(name)
-    reading = (
-        rf"\$(?:\{{\#?)?{word}(?!\w)"
-        rf"|(?:\(\(|\[\[|\b(?:let|export|readonly|local)\b)[^\n]*(?<!\w){word}(?!\w)"
-        rf"|-v[ \t]+{word}(?!\w)"
-        rf"|\[[^\n\]]*(?<!\w){word}(?!\w)[^\n\]]*\]"  # an index is arithmetic
-    )
-    return re.search(reading, said) is not None
+    # A shell reads it by $NAME, and in arithmetic, tests and declarations by the name alone.
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said) is not None

@@ -12,7 +12,7 @@ from devops_bench.core.diagnostics import Level
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.core.paths import resolve_below
-from devops_bench.k8s.names import is_object_name
+from devops_bench.k8s.names import is_dns_subdomain
 from devops_bench.k8s.secrets import may_mean_secrets
 from devops_bench.tasks import rule_ids
 from devops_bench.tasks.findings import Findings
@@ -244,7 +244,7 @@ def _look_at(check: JsonValue, path: DocPath, findings: Findings) -> None:
         name = node.get("name")
         if node.get("type") != "resource_property" or not isinstance(name, str) or selects:
             continue
-        if is_object_name(name):  # anything else is a title
+        if is_dns_subdomain(name):  # anything else is a title
             findings.add(
                 (*place, "name"),
                 "name is only a label: the check reads every object of the kind in the namespace",

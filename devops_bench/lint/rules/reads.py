@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from devops_bench.core.diagnostics import Level
-from devops_bench.k8s.names import is_object_name
+from devops_bench.k8s.names import is_dns_subdomain
 from devops_bench.k8s.selectors import parse_selector
 from devops_bench.lint.model import Finding, rule, spec
 from devops_bench.lint.subject import Leaf, Subject
@@ -226,7 +226,7 @@ def selector_as_name(subject: Subject) -> Iterator[Finding]:
             name, field, right = node.deployment, "deployment", "the Deployment's own name"
         else:
             continue
-        if name is None or has_placeholder(name) or is_object_name(name):
+        if name is None or has_placeholder(name) or is_dns_subdomain(name):
             continue
         if _takes_any_name(subject, leaf):
             continue
@@ -258,7 +258,7 @@ def _has_plain_names(subject: Subject, leaf: Leaf) -> bool:
 def _plain_name(name: str) -> str:
     """Return what to write instead of a name that no object can have."""
     last = name.rpartition("/")[2].lower()
-    if is_object_name(last):
+    if is_dns_subdomain(last):
         return f"did you mean {last!r}?"
     return "a name has lower-case letters, digits, - and ., and begins and ends with one of a-z0-9"
 

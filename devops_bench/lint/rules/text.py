@@ -111,11 +111,11 @@ def _normal(text: str) -> str:
     "a variable that nothing refers to",
     level=Level.WARNING,
     why="""
-        variables: gives it a value, no string of the spec has {{NAME}} for it, and no control reads
-        it from its environment ($NAME). Either the reference was forgotten, and --var NAME=VALUE
-        changes nothing, or the name is misspelt where it is used. Comments, keys and manifest files
-        are not replaced. Nothing is said where a control starts a program that is no shell: it may
-        read whatever it likes.
+        variables: gives it a value, no string of the spec has {{NAME}} for it, and no control,
+        which has it in its environment, names it. Either the reference was forgotten, and --var
+        NAME=VALUE changes nothing, or the name is misspelt where it is used. Comments, keys and
+        manifest files are not replaced. Nothing is said where a control starts a program that is no
+        shell: it may read whatever it likes.
     """,
     fires=spec("""
         variables: {REPLICA: "4"}

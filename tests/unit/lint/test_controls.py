@@ -39,8 +39,7 @@ READS = [
     "#!/usr/bin/env python3\nimport os",
 ]
 DOES_NOT = [
-    "echo APP $APPLE ${APP_} ${MY_APP}",
-    "kubectl -n APP delete deploy web",
+    "echo $APPLE ${APP_} ${MY_APP}",
     "# $APP\nkubectl get pods",
     'bash "$ORACLE"\nkubectl delete pod x',
     "set -eu\nkubectl apply -f ./web.yaml",
