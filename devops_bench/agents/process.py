@@ -187,12 +187,7 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
                 cancel=turn.cancel,
             )
         if session is not None and launch is not None:
-            asked = result.ended_by is not EndedBy.ITSELF
-            code = session.finish(launch, asked=asked)
-            result = result if code is None else replace(result, exit_code=code)
-            # The kernel ends them with the first one, and nobody counts: what was seen here is
-            # what makes the sandbox.
-            result = replace(result, leftovers=0)
+            result = _finished(session, launch, result)
         report = None if session is None else session.report()
     return AgentResult(
         status=_status(result),
@@ -203,6 +198,13 @@ def run_program_for_turn(program: AgentProgram, turn: AgentTurn, home: Path) -> 
         sandbox=report,
         records=(turn.output_dir / STDOUT_NAME, turn.output_dir / STDERR_NAME),
     )
+
+
+def _finished(session: SandboxSession, launch: Launch, result: ProcessResult) -> ProcessResult:
+    code = session.finish(launch, asked=result.ended_by is not EndedBy.ITSELF)
+    # The kernel ends what is left over with the first program, and nobody counts: what was seen
+    # here is what makes the sandbox.
+    return replace(result, exit_code=result.exit_code if code is None else code, leftovers=0)
 
 
 @contextlib.contextmanager

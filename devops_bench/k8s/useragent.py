@@ -15,5 +15,8 @@ NONCE: Final = secrets.token_hex(16)
 
 # What is before the slash is the manager in managedFields:
 # https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
-USER_AGENT: Final = f"devops-bench/{NONCE}"
+PROGRAM: Final = "devops-bench/"
+"""What the name of every process of this program begins with, and of whoever says so."""
+
+USER_AGENT: Final = f"{PROGRAM}{NONCE}"
 """Sent with every request of this process."""
