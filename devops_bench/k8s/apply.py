@@ -81,8 +81,10 @@ def create_objects(
 ) -> None:
     """Create ``objects``: namespaces and CRDs first, webhooks last, the rest in their order.
 
-    CRDs are waited for until they are served; before a workload is created in a namespace its
-    ``default`` ServiceAccount is waited for, without which the server refuses pods.
+    A field that the server does not know is refused, as kubectl does it, not dropped: the setup
+    would be another one than was written. CRDs are waited for until they are served; before a
+    workload is created in a namespace its ``default`` ServiceAccount is waited for, without which
+    the server refuses pods.
 
     Args:
         client: The connection.
@@ -256,7 +258,7 @@ class _Creation:
                 return self._client.request(
                     "POST",
                     path,
-                    query={"fieldManager": FIELD_MANAGER},
+                    query={"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"},
                     body=body,
                     timeout_sec=self._request_sec(),
                 )
@@ -275,7 +277,11 @@ class _Creation:
             self._client.request(
                 "PATCH",
                 path,
-                query={"fieldManager": FIELD_MANAGER, "force": "true"},
+                query={
+                    "fieldManager": FIELD_MANAGER,
+                    "fieldValidation": "Strict",
+                    "force": "true",
+                },
                 body=body,
                 content_type="application/apply-patch+yaml",
                 timeout_sec=self._request_sec(),

@@ -32,21 +32,34 @@ def as_stored(raw: JsonObject, is_open: Callable[[str], bool] = lambda _: False)
     return {key: value for key, value in kept.items() if value not in ({}, None)}
 
 
+def as_base64(text: str) -> str:
+    """Return ``text`` as a Secret's ``data`` holds it."""
+    return base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+
+
+def stored_base64(text: str) -> str | None:
+    """Return base64 as the server writes it; ``None`` for what it refuses as none.
+
+    It wants the standard alphabet, padded, and passes over line breaks
+    (https://pkg.go.dev/encoding/base64#Encoding.Decode).
+    """
+    joined = text.replace("\n", "").replace("\r", "")
+    try:
+        return base64.b64encode(base64.b64decode(joined, validate=True)).decode()
+    except (binascii.Error, ValueError):
+        return None
+
+
 def _map(value: JsonValue) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
 def _encoded(value: JsonValue, is_open: Callable[[str], bool]) -> JsonValue:
-    if not isinstance(value, str) or is_open(value):
-        return value
-    return base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()
+    return as_base64(value) if isinstance(value, str) and not is_open(value) else value
 
 
 def _again(value: JsonValue, is_open: Callable[[str], bool]) -> JsonValue:
-    """Return base64 as the server writes it, which drops line breaks within."""
     if not isinstance(value, str) or is_open(value):
         return value
-    try:
-        return base64.b64encode(base64.b64decode("".join(value.split()), validate=True)).decode()
-    except (binascii.Error, ValueError):  # the server refuses the object
-        return value
+    stored = stored_base64(value)
+    return value if stored is None else stored  # the server refuses the object

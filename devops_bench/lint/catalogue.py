@@ -11,6 +11,7 @@ import devops_bench.lint.rules.holds
 import devops_bench.lint.rules.namespaces
 import devops_bench.lint.rules.outcomes
 import devops_bench.lint.rules.reads
+import devops_bench.lint.rules.setup
 import devops_bench.lint.rules.text
 import devops_bench.lint.rules.weights  # noqa: F401 - each registers its rules
 from devops_bench.core.diagnostics import Level

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from devops_bench.core.json import JsonValue
+from devops_bench.k8s.stored import stored_base64
 from devops_bench.lint.schemas import Shape
 from devops_bench.lint.trace import described
 from devops_bench.verification.placeholders import has_placeholder
@@ -36,28 +37,35 @@ def never_compares(op: str, shape: Shape, expected: JsonValue) -> str | None:
     if op == "matches":
         return None if "string" in types else f"matches needs a string, and this is {what}"
     if op == "contains":
-        return _never_contains(types, what, expected)
-    return _never_equal(types, what, expected) if op in ("eq", "ne") else None
+        return _never_contains(shape, expected)
+    return _never_equal(shape, expected) if op in ("eq", "ne") else None
 
 
-def _never_contains(types: frozenset[str], what: str, expected: JsonValue) -> str | None:
-    if "array" in types:
+def _never_contains(shape: Shape, expected: JsonValue) -> str | None:
+    if shape.items is not None:
+        reason = _never_equal(shape.items, expected) if shape.items.types else None
+        return f"each element of the list: {reason}" if reason is not None else None
+    if "array" in shape.types:
         return None
-    if types & {"string", "object"} and isinstance(expected, str):
+    if shape.types & {"string", "object"} and isinstance(expected, str):
         return None
-    return f"{what} cannot contain {type_name(expected)}"
+    return f"{described(shape)} cannot contain {type_name(expected)}"
 
 
-def _never_equal(types: frozenset[str], what: str, expected: JsonValue) -> str | None:
+def _never_equal(shape: Shape, expected: JsonValue) -> str | None:
+    types, what = shape.types, described(shape)
     if isinstance(expected, str) and has_placeholder(expected):
         expected_types = {"string", "integer", "number"}  # the value may look like a number
     else:
         expected_types = _types_equal_to(expected)
     if types == {"integer"} and _is_broken(expected):
         return f"this is {what}, which is never equal to {expected}"
-    if types & expected_types:
-        return None
-    return f"this is {what}, which is never equal to {type_name(expected)}"
+    if not types & expected_types:
+        return f"this is {what}, which is never equal to {type_name(expected)}"
+    is_open = not isinstance(expected, str) or has_placeholder(expected)
+    if shape.format == "byte" and not is_open and stored_base64(str(expected)) != expected:
+        return "this is base64, as the server writes it, and the value is not"
+    return None
 
 
 def _is_broken(value: JsonValue) -> bool:

@@ -23,7 +23,7 @@ from devops_bench.tasks.yaml import format_path
 
 NO_SCHEMAS: Final = (
     "Kubernetes' schemas are not installed: paths and types were not looked up (DB101, DB102, "
-    "DB104, parts of DB202); install devops-bench[lint]"
+    "DB104, DB109, parts of DB202); install devops-bench[lint]"
 )
 
 

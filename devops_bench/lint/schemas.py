@@ -23,6 +23,7 @@ DEFAULT_VERSION: Final = "1.36"
 
 _FOLDER: Final = re.compile(r"v(\d+\.\d+)\.\d+-local")
 _REF: Final = "#/$defs/"
+_QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class Shape:
         """The format of a string (``date-time``, ``byte``), else empty."""
         text = self.raw.get("format")
         return text if isinstance(text, str) else ""
+
+    @property
+    def is_quantity(self) -> bool:
+        """Whether it is one of Kubernetes' quantities (``500m``)."""
+        return bool(self.raw) and self.raw is self.definitions.get(_QUANTITY)
 
     @property
     def is_anything(self) -> bool:

@@ -99,8 +99,11 @@ def _all_required(shape: Shape, names: tuple[str, ...]) -> bool:
 def _follow(shape: Shape, steps: tuple[Step, ...], result: Trace) -> None:
     current = shape
     shown = ""
-    for step in steps:
+    for number, step in enumerate(steps):
         if current.is_anything or isinstance(step, Descend):
+            return
+        if isinstance(step, Wildcard) and current.fields:
+            result.faults += _of_every_field(current, steps[number + 1 :])
             return
         following = _next(current, step)
         if isinstance(following, PathFault):
@@ -112,6 +115,21 @@ def _follow(shape: Shape, steps: tuple[Step, ...], result: Trace) -> None:
         shown += _shown(step, shown)
         current = following
     result.end = current
+
+
+def _of_every_field(shape: Shape, steps: tuple[Step, ...]) -> list[PathFault]:
+    """Return what is wrong with ``steps`` below ``*`` when none of the fields has them."""
+    if any(isinstance(step, Wildcard | Filter) for step in steps):
+        return []  # each could have as many fields again
+    faults: list[PathFault] = []
+    for name in shape.fields:
+        inner = Trace()
+        _follow(shape.field(name) or Shape({}, shape.definitions), steps, inner)
+        if not inner.faults:
+            return []
+        faults += inner.faults
+    message = f"none of its fields has what follows *: {faults[0].message}"
+    return [PathFault(message, "name the field")]
 
 
 def _filtered(shape: Shape, condition: Condition, result: Trace) -> None:

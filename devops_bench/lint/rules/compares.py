@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.json import JsonValue
+from devops_bench.k8s.stored import as_base64
 from devops_bench.lint.comparing import never_compares
 from devops_bench.lint.everything import is_found_everywhere
 from devops_bench.lint.model import Finding, rule, spec
@@ -129,17 +130,23 @@ def never_changes(subject: Subject) -> Iterator[Finding]:
         reason = never_compares(node.op, found.end, node.value)
         if reason is not None:
             field = "value" if node.op in ("eq", "ne", "contains") else "op"
-            hint = _right_value(found.end, node.value)
+            hint = _right_value(found.end, node)
             yield Finding((*leaf.path, field), f"{node.op} has one answer: {reason}", hint)
 
 
-def _right_value(shape: Shape, value: JsonValue) -> str:
+def _right_value(shape: Shape, node: ResourceProperty) -> str:
+    value = node.value
     if shape.types == {"boolean"}:
         if isinstance(value, str) and value.lower() in ("true", "false"):
             return f"write {value.lower()} without quotes"
         return "compare with true or false, by eq or ne"
     if shape.types == {"string"} and isinstance(value, bool):
-        return f"write '{str(value).capitalize()}' in quotes, if that is the text"
+        # The status of a condition is 'True', 'False' or 'Unknown'; elsewhere it is Go's spelling.
+        is_condition = (node.path or "").endswith(".status")
+        text = str(value).capitalize() if is_condition else str(value).lower()
+        return f"write '{text}' in quotes, if that is the text"
+    if shape.format == "byte" and isinstance(value, str):
+        return f"write {as_base64(value)}, if that is the text"
     return "compare with a value of the field's type, or end the path at another field"
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from devops_bench.core.diagnostics import Level
-from devops_bench.k8s.names import is_dns_subdomain
+from devops_bench.k8s.names import has_plain_names, is_dns_subdomain, plain_name_hint
 from devops_bench.k8s.selectors import parse_selector
 from devops_bench.lint.model import Finding, rule, spec
 from devops_bench.lint.subject import Leaf, Subject
@@ -17,18 +17,6 @@ from devops_bench.verification.placeholders import has_placeholder
 
 _SELECTOR_SIGNS = re.compile(r"[=!,()\s]")
 _VERSION = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?")
-_PLAIN_NAMES = frozenset(
-    {
-        "/ConfigMap", "/LimitRange", "/Namespace", "/PersistentVolume", "/PersistentVolumeClaim",
-        "/Pod", "/ResourceQuota", "/Secret", "/Service", "/ServiceAccount", "apps/DaemonSet",
-        "apps/Deployment", "apps/ReplicaSet", "apps/StatefulSet",
-        "autoscaling/HorizontalPodAutoscaler", "batch/CronJob", "batch/Job",
-        "networking.k8s.io/Ingress", "networking.k8s.io/NetworkPolicy",
-        "policy/PodDisruptionBudget", "scheduling.k8s.io/PriorityClass",
-        "storage.k8s.io/StorageClass",
-    }
-)  # fmt: skip
-"""Kinds whose objects are named by subdomains of RFC 1123, and by nothing else."""
 _NAMES_MAY_HOLD_MORE = frozenset({"rbac.authorization.k8s.io"})
 
 
@@ -235,7 +223,7 @@ def selector_as_name(subject: Subject) -> Iterator[Finding]:
             yield Finding((*leaf.path, field), message, f"write {right.format(name)}")
         elif _has_plain_names(subject, leaf):
             message = f"{name[:80]!r} is no name that an object of this kind can have"
-            yield Finding((*leaf.path, field), message, _plain_name(name))
+            yield Finding((*leaf.path, field), message, plain_name_hint(name))
 
 
 def _takes_any_name(subject: Subject, leaf: Leaf) -> bool:
@@ -251,16 +239,8 @@ def _has_plain_names(subject: Subject, leaf: Leaf) -> bool:
     """Return whether the server certainly takes no other names than subdomains for the kind."""
     found = [subject.resource(query.kind) for query in leaf.queries]
     return not leaf.is_elsewhere and all(
-        one is not None and f"{one.group}/{one.kind}" in _PLAIN_NAMES for one in found
+        one is not None and has_plain_names(one.group, one.kind) for one in found
     )
-
-
-def _plain_name(name: str) -> str:
-    """Return what to write instead of a name that no object can have."""
-    last = name.rpartition("/")[2].lower()
-    if is_dns_subdomain(last):
-        return f"did you mean {last!r}?"
-    return "a name has lower-case letters, digits, - and ., and begins and ends with one of a-z0-9"
 
 
 def _is_selector(text: str) -> bool:

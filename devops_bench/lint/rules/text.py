@@ -15,15 +15,17 @@ from devops_bench.tasks.yaml import DocPath
 
 _TRIVIAL = re.compile(r"^(?:set\s|cd\s|echo\s|export\s|exit\b|sleep\s|#|\S+$)")
 _COMMENT = re.compile(r"""(?<=\s)#[^'"]*$""")
+_PARTS = re.compile(r"""((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[<>]&|&>|[^'"\\;&|]|\|(?!\|))+)""")
+"""A command of a line: what stands between ``;``, ``&&``, ``||`` and ``&``, a pipe as a whole."""
 _AROUND = re.compile(
     r"""
-      ^\s*(?:cd|set|export)\s[^;&|]*(?:&&|;)\s*
-      | \s*(?:\|\|\s*(?:true|:|exit\s+\d+)|&&\s*true|;)\s*$
+      ^\s*(?:(?:(?:if|then|elif|else|while|until|do|time|!|\{)\s+|\(\s*))+
       | \s+(?:\d|&)?>>?\s*(?:&\d|[\w./-]+)\s*$
+      | \s*[)}]\s*$
     """,
     re.VERBOSE,
 )
-"""What stands before and after a command: cd x &&, || true, a redirection of what it says."""
+"""What stands before and after a command: words of the shell, a redirection of what it says."""
 _QUOTES = re.compile(r"""["'`]""")
 _SHORTEST = 12
 """Characters of a command below which it may stand in a prompt by chance."""
@@ -36,8 +38,9 @@ _SHORTEST = 12
     why="""
         A whole command of the oracle is part of the prompt, so that the agent only has to run it:
         the task measures reading, not operating. Say what is wrong and what is wanted, not how.
-        Lines without substance (set -eu, cd, echo, comments) do not count, nor do quotes, a comment
-        behind the command, || true, and where its output goes.
+        Of a line each command counts by itself, also one behind if or &&. Commands without
+        substance (set -eu, cd, echo, comments) do not, nor do quotes, a comment behind the command,
+        || true, and where its output goes.
     """,
     fires=spec("""
         prompt: >-
@@ -87,14 +90,15 @@ def _oracle_text(subject: Subject) -> str:
 
 def _commands(script: str) -> Iterator[str]:
     for line in script.replace("\\\n", " ").splitlines():
-        command = _normal(_alone(line))
-        if len(command) >= _SHORTEST and not _TRIVIAL.match(command):
-            yield command
+        text = _COMMENT.sub("", " ".join(line.split()))
+        for part in _PARTS.findall(text):
+            command = _normal(_alone(part))
+            if len(command) >= _SHORTEST and not _TRIVIAL.match(command):
+                yield command
 
 
-def _alone(line: str) -> str:
-    """Return a line's command without what changes nothing about the work that it does."""
-    text = _COMMENT.sub("", " ".join(line.split()))
+def _alone(text: str) -> str:
+    """Return a command without what changes nothing about the work that it does."""
     before = None
     while before != text:
         before = text

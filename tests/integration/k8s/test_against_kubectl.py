@@ -304,3 +304,14 @@ def test_an_adopted_object_becomes_what_the_setup_says(
         record=lambda item: pytest.fail(f"{item} was recorded as created"),
     )
     assert plane.get("-n", namespace, "configmap", "a")["data"] == {"k": "new"}
+
+
+def test_a_field_that_the_server_does_not_know_is_refused_not_dropped(
+    plane: Plane, client: ApiClient, discovery: Discovery, namespace: str
+) -> None:
+    wrong: JsonObject = {**config_map("slip"), "dat": {"a": "b"}}
+    with pytest.raises(SetupError, match=r'ConfigMap .*/slip was not created: .*"dat"'):
+        create(client, discovery, namespace, config_map("before"), wrong)
+    shown = plane.run_kubectl("--namespace", namespace, "get", "configmaps", "--output=name")
+    assert "configmap/before" in shown
+    assert "configmap/slip" not in shown

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from devops_bench.core.json import JsonObject, JsonValue
 from devops_bench.k8s.resources import ApiResource
 from devops_bench.k8s.stored import as_stored
+from devops_bench.lint.engine import LintOptions, lint_paths
 from devops_bench.lint.kinds import Kinds, kinds_of
 from devops_bench.lint.schemas import DEFAULT_VERSION, load_definitions
 from devops_bench.lint.server import filled_in, is_kept, never_returned
@@ -158,3 +161,67 @@ def test_what_holds_nothing_is_kept_or_not_as_we_say(
     parent[names[-1]] = value
     (element,) = parse_path(path).find(as_kept(plane, obj)).elements
     assert (element == value) is is_kept(resource_of(kinds, obj), names, value)
+
+
+MISTAKES: list[tuple[str, str, JsonValue]] = [
+    ("apps/v1 Deployment", "spec.replica", 3),
+    ("apps/v1 Deployment", "spec.replicas", "3"),
+    ("apps/v1 Deployment", "spec.replicas", 3.0),
+    ("apps/v1 Deployment", "spec.replicas", 2.5),
+    ("apps/v1 Deployment", "spec.replicas", None),
+    ("apps/v1 Deployment", "spec.paused", "true"),
+    ("apps/v1 Deployment", "spec.template.spec.nodeSelector.a", 1),
+    ("apps/v1 Deployment", "metadata.name", "CM_x"),
+    ("apps/v1 Deployment", "metadata.labels.version", 1.2),
+    ("apps/v1 Deployment", "metadata.creationTimestamp", None),
+    ("apps/v1 Deployment", "metadata.nothing", "x"),
+    ("apps/v1 Deployment", "nothing", "x"),
+    ("v1 ResourceQuota", "spec.hard.pods", 4),
+    ("v1 ResourceQuota", "spec.hard.pods", "4x"),
+    ("v1 ResourceQuota", "spec.hard.pods", " 4 "),
+    ("v1 ResourceQuota", "spec.hard.pods", ""),
+    ("v1 ConfigMap", "data.a", 1),
+    ("v1 ConfigMap", "data.a", {"b": "c"}),
+    ("v1 Secret", "data.a", "hunter2"),
+    ("v1 Secret", "data.a", "aHVu\ndGVyMg=="),
+    ("v1 Secret", "data.a", "aHVu dGVyMg=="),
+]
+
+
+_STRICT = ("--dry-run=server", "--validate=strict")
+
+
+@pytest.mark.parametrize(("word", "path", "value"), MISTAKES)
+def test_what_lint_says_of_an_object_the_server_says_too(
+    plane: Plane, kinds: Kinds, tmp_path: Path, word: str, path: str, value: JsonValue
+) -> None:
+    obj: JsonObject = json.loads(json.dumps(made(word, OBJECTS.get(word, {}))))
+    names = tuple(path.split("."))
+    parent = obj
+    for name in names[:-1]:
+        below = parent.setdefault(name, {})
+        assert isinstance(below, dict)
+        parent = below
+    parent[names[-1]] = value
+    task = {
+        "id": "x",
+        "setup": {"objects": [obj]},
+        "verification_spec": [
+            {
+                "name": "x",
+                "role": "objective",
+                "check": {"type": "pod_healthy", "selector": "a=b"},
+            }
+        ],
+    }
+    (tmp_path / "task.yaml").write_text(json.dumps(task))
+    found = lint_paths([tmp_path], LintOptions()).diagnostics
+    sent = subprocess.run(
+        [plane.kubectl, "--kubeconfig", plane.kubeconfig, "create", "--filename=-", *_STRICT],
+        input=json.dumps(obj),
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    is_refused = sent.returncode != 0
+    assert ("DB109" in [one.rule for one in found]) is is_refused, sent.stderr

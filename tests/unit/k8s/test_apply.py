@@ -131,7 +131,8 @@ def test_an_adopted_object_is_patched_and_not_recorded(stub: StubServer, create:
     stub.on("POST", "/api/v1/namespaces/shop/configmaps", EXISTS)
     stub.on("PATCH", "/api/v1/namespaces/shop/configmaps/a", obj("ConfigMap", "a"))
     assert create(obj("ConfigMap", "a"), adopt=True) == []
-    patch = stub.requests[-1]
+    post, patch = stub.requests[-2:]
+    assert post.query["fieldValidation"] == patch.query["fieldValidation"] == "Strict"
     assert patch.query["fieldManager"] == "devops-bench"
     assert patch.headers["Content-Type"] == "application/apply-patch+yaml"
     stub.on("PATCH", "/api/v1/namespaces/shop/configmaps/a", status(422, "Invalid", "immutable"))

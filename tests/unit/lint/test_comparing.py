@@ -55,6 +55,10 @@ def test_what_never_compares_has_one_answer_for_every_value(
         ("matches", {"type": "integer"}, "^4$"),
         ("contains", {"type": "integer"}, "4"),
         ("contains", {"type": "string"}, 4),
+        ("contains", {"type": "array", "items": {"type": "object"}}, 80),
+        ("contains", {"type": "array", "items": {"type": "string"}}, True),
+        ("eq", {"type": "string", "format": "byte"}, "hunter2"),
+        ("ne", {"type": "string", "format": "byte"}, "aHVu\ndGVyMg=="),
     ],
 )
 def test_what_never_compares(op: str, raw: dict[str, JsonValue], expected: JsonValue) -> None:
@@ -72,6 +76,11 @@ def test_what_never_compares(op: str, raw: dict[str, JsonValue], expected: JsonV
         ("gte", {"type": "string"}, 1),
         ("contains", {"type": "object"}, "key"),
         ("contains", {"type": "array"}, 4),
+        ("contains", {"type": "array", "items": {"type": "object"}}, {"a": 1}),
+        ("contains", {"type": "array", "items": {"type": "string"}}, "4"),
+        ("eq", {"type": "string", "format": "byte"}, "aHVudGVyMg=="),
+        ("eq", {"type": "string", "format": "byte"}, "{{TOKEN}}"),
+        ("eq", {"type": "string", "format": "byte"}, ""),
         ("exists", {"type": "boolean"}, None),
         ("absent", {"type": "boolean"}, None),
         ("eq", {}, True),

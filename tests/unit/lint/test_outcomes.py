@@ -382,7 +382,7 @@ def test_what_only_the_setup_makes_is_still_decided(tmp_path: Path, check: JsonO
 def test_default_is_the_setups_where_its_objects_are(tmp_path: Path) -> None:
     check = gone("NetworkPolicy", namespace="default", resource_name=None)
     objects: list[JsonValue] = [
-        {**STORAGE, "kind": "Role", "apiVersion": "rbac.authorization.k8s.io/v1"}
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}, "data": {}}
     ]
     assert found_in(tmp_path, entry("x", check), setup={"objects": objects}) == ["DB201"]
     assert found_in(tmp_path, entry("x", check), setup={"objects": [STORAGE]}) == []

@@ -257,6 +257,11 @@ SCALE = "kubectl scale deploy web --replicas=8"
         f"{SCALE} &>/dev/null || true  # as it is",
         f"cd x && {SCALE}",
         f"set -e; {SCALE};",
+        f"kubectl get deploy web && {SCALE}",
+        f"if kubectl get deploy web; then {SCALE}; fi",
+        f"while ! ok 'a && b; c'; do {SCALE} & done",
+        f"({SCALE} 2>&1)",
+        f"{{ {SCALE}; }} || exit 1",
         'kubectl scale deploy "web" --replicas="8"',
     ],
 )
