@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -90,7 +90,8 @@ def lint_paths(paths: Iterable[Path], options: LintOptions) -> LintReport:
     for file, result in loaded.files.items():
         found = [*result.diagnostics, *outside.get(file, ())]
         if result.parts is not None:
-            found += _looked_at(result.parts, file, kinds, result.used_variables, wanted)
+            looked = _looked_at(result.parts, file, kinds, result.used_variables, wanted)
+            found += _not_following(looked, result.diagnostics)
         found = [one for one in found if _is_wanted(one, wanted)]
         here, taken = _after_ignoring(found, result, file, wanted)
         kept += sorted(here, key=lambda one: (one.file != file, one.line, one.column, one.rule))
@@ -147,6 +148,12 @@ def _looked_at(
         if rule.look is not None
         for one in rule.look(subject)
     ]
+
+
+def _not_following(found: list[Diagnostic], errors: Sequence[Diagnostic]) -> Iterator[Diagnostic]:
+    """Yield what is not about a value that could not even be read as it was meant."""
+    unread = {(one.line, one.column) for one in errors if one.level is Level.ERROR}
+    return (one for one in found if (one.line, one.column) not in unread)
 
 
 def _placed(found: Finding, rule: Rule, parts: LoadedParts, file: Path) -> Diagnostic:

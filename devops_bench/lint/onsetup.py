@@ -19,6 +19,7 @@ from devops_bench.lint.server import is_built_in, is_free_map, is_kept, stays_as
 from devops_bench.lint.subject import Leaf, LocatedEntry, Subject
 from devops_bench.verification.base import CheckNode
 from devops_bench.verification.checks.resource_property import ResourceProperty
+from devops_bench.verification.checks.scaling_complete import ScalingComplete
 from devops_bench.verification.combinators import evaluate
 from devops_bench.verification.paths import MISSING, Descend, Element, Name, Path
 from devops_bench.verification.placeholders import has_placeholder
@@ -92,7 +93,11 @@ class OnSetup:
 
     def _leaf(self, leaf: Leaf) -> VerificationResult | None:
         node, path = leaf.node, leaf.parsed_path
-        if not isinstance(node, ResourceProperty) or leaf.is_elsewhere:
+        if leaf.is_elsewhere:
+            return None
+        if isinstance(node, ScalingComplete):
+            return self._scaled(node)
+        if not isinstance(node, ResourceProperty):
             return None
         query = node.queries()[0]
         texts = (
@@ -112,6 +117,26 @@ class OnSetup:
         if path is not None and not all(_decides(resource, node, path, obj) for obj in matched):
             return None
         return node.judge(Snapshot({query: Matched(tuple(matched))}))
+
+    def _scaled(self, node: ScalingComplete) -> VerificationResult | None:
+        """Return that a Deployment of the setup has not as many replicas as there should be.
+
+        That it has them is for its controller to show, which may also be an autoscaler's.
+        """
+        (query,) = node.queries()
+        resource = self._subject.resource(query.kind)
+        if resource is None or has_placeholder(f"{node.namespace} {node.deployment}"):
+            return None
+        for obj in self._matching(resource, query):
+            spec = obj.data.get("spec")
+            wanted = spec.get("replicas") if isinstance(spec, dict) else None
+            if type(wanted) is int and wanted < node.min_replicas and not self._is_autoscaled:
+                return VerificationResult.failed(f"it has {wanted} replicas")
+        return None
+
+    @property
+    def _is_autoscaled(self) -> bool:
+        return any(_kind(one) == "HorizontalPodAutoscaler" for one in self._objects)
 
     def _is_in_default(self, obj: KubeObject) -> bool:
         resource = self._subject.resource(str(_kind(obj)))

@@ -59,21 +59,31 @@ _NAMES_MAY_HOLD_MORE = frozenset({"rbac.authorization.k8s.io"})
 )
 def misspelt_kind(subject: Subject) -> Iterator[Finding]:
     """Find unknown kinds that are close to known ones."""
-    names = {
-        name.lower(): name
-        for one in subject.kinds.catalogue.resources
-        for name in (one.kind, one.resource)
-    }
+    names = _known_names(subject)
     for leaf, kind in _unknown_kinds(subject):
         if "/" in kind:
             message = f"the kind {kind!r} holds a /, which no kind does"
             hint = _with_dots(subject, kind)
             yield Finding((*leaf.path, "kind"), message, hint, level=Level.ERROR)
             continue
-        close = difflib.get_close_matches(kind.lower(), names, n=1, cutoff=0.85)
-        if close:
-            hint = f"did you mean {names[close[0]]!r}? (a kind of your own: --crd FILE)"
+        right = _meant(kind, names)
+        if right is not None:
+            hint = f"did you mean {right!r}? (a kind of your own: --crd FILE)"
             yield Finding((*leaf.path, "kind"), f"the kind {kind!r} is not known", hint)
+
+
+def _known_names(subject: Subject) -> dict[str, str]:
+    return {
+        name.lower(): name
+        for one in subject.kinds.catalogue.resources
+        for name in (one.kind, one.resource)
+    }
+
+
+def _meant(kind: str, names: dict[str, str]) -> str | None:
+    """Return the known kind that an unknown one is a slip of the pen for."""
+    close = difflib.get_close_matches(kind.lower(), names, n=1, cutoff=0.85)
+    return names[close[0]] if close else None
 
 
 def _with_dots(subject: Subject, kind: str) -> str:
@@ -149,10 +159,13 @@ def kind_without_schema(subject: Subject) -> Iterator[Finding]:
     """Find kinds that nothing is known about, each once."""
     if subject.kinds.version is None:
         return
+    names = _known_names(subject)
     said: set[str] = set()
     for leaf, kind in _unknown_kinds(subject):
-        if kind.lower() not in said and "/" not in kind:
-            said.add(kind.lower())
+        if kind.lower() in said or "/" in kind:
+            continue
+        said.add(kind.lower())
+        if _meant(kind, names) is None:  # DB103 says so
             yield Finding(
                 (*leaf.path, "kind"),
                 f"nothing is known about the kind {kind!r}: its paths are not looked up",

@@ -296,7 +296,7 @@ def test_a_status_is_read_however_the_path_gets_there(
 
 def test_a_share_is_never_shown_as_the_one_percent_that_it_has_not(tmp_path: Path) -> None:
     checks = [prop("spec.replicas", "eq", 4, resource_name=f"web-{i}") for i in range(3)]
-    weights = (1, 99.0001, 0.00001)
+    weights = (1, 99.0001, 0.0001)
     entries = [entry(f"{w}", c, weight=w) for w, c in zip(weights, checks, strict=True)]
     text = json.dumps({"id": "web", "verification_spec": entries})
     found = [one.message for one in lint_text(text, tmp_path) if one.rule == "DB206"]
@@ -326,3 +326,16 @@ def test_a_whole_number_is_no_broken_one(
     tmp_path: Path, value: JsonValue, expected: list[str]
 ) -> None:
     assert found_in(tmp_path, entry("x", prop("spec.replicas", "eq", value))) == expected
+
+
+def test_what_follows_from_an_error_is_not_told_as_well(tmp_path: Path) -> None:
+    body = (
+        "id: web\nverification_spec:\n  - name: x\n    role: objective\n    check:\n"
+        "      {type: resource_property, kind: Deployment, resource_name: web, op: eq,\n"
+        "       path: spec.replicas, value: 0o4}\n"
+    )
+    assert [one.rule for one in lint_text(body, tmp_path)] == ["DB003"]
+    slip = prop("spec.replicas", "eq", 4, kind="Deploymnet")
+    assert found_in(tmp_path, entry("x", slip)) == ["DB103"]
+    own = prop("spec.replicas", "eq", 4, kind="ClusterPolicy")
+    assert found_in(tmp_path, entry("x", own)) == ["DB104"]
