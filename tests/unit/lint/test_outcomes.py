@@ -10,7 +10,6 @@ import pytest
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.json import JsonObject, JsonValue
 from tests.unit.lint.helpers import (
-    DEPLOYMENT,
     SHOP,
     entry,
     found_in,
@@ -387,23 +386,3 @@ def test_default_is_the_setups_where_its_objects_are(tmp_path: Path) -> None:
     ]
     assert found_in(tmp_path, entry("x", check), setup={"objects": objects}) == ["DB201"]
     assert found_in(tmp_path, entry("x", check), setup={"objects": [STORAGE]}) == []
-
-
-SCALED: JsonObject = {"type": "scaling_complete", "deployment": "web", "namespace": "shop"}
-
-
-@pytest.mark.parametrize(
-    ("least", "autoscaler", "expected"),
-    [(5, False, ["DB209"]), (4, False, []), (5, True, [])],
-)
-def test_a_floor_above_what_the_setup_asks_for_fails_at_once(
-    tmp_path: Path, least: int, autoscaler: bool, expected: list[str]
-) -> None:
-    one = entry("x", {**SCALED, "min_replicas": least}, "safeguard")
-    hpa: JsonObject = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web", "namespace": "shop"},
-    }
-    objects: list[JsonValue] = [SHOP, DEPLOYMENT, *([hpa] if autoscaler else [])]
-    assert with_setup(tmp_path, one, objects=objects) == expected
