@@ -90,6 +90,18 @@ def made(word: str, rest: JsonObject) -> JsonObject:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **rest}
 
 
+def with_value(word: str, path: str, value: JsonValue) -> JsonObject:
+    obj: JsonObject = json.loads(json.dumps(made(word, OBJECTS.get(word, {}))))
+    *before, last = path.split(".")
+    parent = obj
+    for name in before:
+        below = parent.setdefault(name, {})
+        assert isinstance(below, dict)
+        parent = below
+    parent[last] = value
+    return obj
+
+
 def as_kept(plane: Plane, obj: JsonObject) -> JsonObject:
     """Return what the server would keep of an object; nothing is created."""
     shown = plane.run_kubectl(
@@ -151,16 +163,9 @@ EMPTY: list[tuple[str, str, JsonValue]] = [
 def test_what_holds_nothing_is_kept_or_not_as_we_say(
     plane: Plane, kinds: Kinds, word: str, path: str, value: JsonValue
 ) -> None:
-    obj: JsonObject = json.loads(json.dumps(made(word, OBJECTS.get(word, {}))))
-    names = tuple(path.split("."))
-    parent = obj
-    for name in names[:-1]:
-        below = parent.setdefault(name, {})
-        assert isinstance(below, dict)
-        parent = below
-    parent[names[-1]] = value
+    obj = with_value(word, path, value)
     (element,) = parse_path(path).find(as_kept(plane, obj)).elements
-    assert (element == value) is is_kept(resource_of(kinds, obj), names, value)
+    assert (element == value) is is_kept(resource_of(kinds, obj), tuple(path.split(".")), value)
 
 
 MISTAKES: list[tuple[str, str, JsonValue]] = [
@@ -193,16 +198,9 @@ _STRICT = ("--dry-run=server", "--validate=strict")
 
 @pytest.mark.parametrize(("word", "path", "value"), MISTAKES)
 def test_what_lint_says_of_an_object_the_server_says_too(
-    plane: Plane, kinds: Kinds, tmp_path: Path, word: str, path: str, value: JsonValue
+    plane: Plane, tmp_path: Path, word: str, path: str, value: JsonValue
 ) -> None:
-    obj: JsonObject = json.loads(json.dumps(made(word, OBJECTS.get(word, {}))))
-    names = tuple(path.split("."))
-    parent = obj
-    for name in names[:-1]:
-        below = parent.setdefault(name, {})
-        assert isinstance(below, dict)
-        parent = below
-    parent[names[-1]] = value
+    obj = with_value(word, path, value)
     task = {
         "id": "x",
         "setup": {"objects": [obj]},
