@@ -28,6 +28,7 @@ from devops_bench.evalharness import leash as leash_module
 from devops_bench.evalharness.accounts import Accounts
 from devops_bench.evalharness.default import DefaultEvalHarness
 from devops_bench.evalharness.leash import LeashOptions, leash
+from devops_bench.evalharness.logwatch import LogWatch
 from devops_bench.evalharness.selfcheck import SelfCheck
 from devops_bench.k8s.audit import AuditLog
 from devops_bench.k8s.client import ApiClient, connect
@@ -55,6 +56,7 @@ class _Meter:
     took_ms: dict[str, list[float]] = field(default_factory=dict)
     sent: dict[str, list[int]] = field(default_factory=dict)
     requests: int = 0
+    cpu_ms: float = 0.0
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
@@ -71,6 +73,18 @@ class _Meter:
                 return work(*args, **kwargs)
 
         return timed
+
+    def spending(self, work: Callable[P, T]) -> Callable[P, T]:
+        """Return a function that does the same and adds up the CPU time of its thread."""
+
+        def spent(*args: P.args, **kwargs: P.kwargs) -> T:
+            began = time.thread_time()
+            try:
+                return work(*args, **kwargs)
+            finally:
+                self.cpu_ms += (time.thread_time() - began) * 1000
+
+        return spent
 
     def counting(self, request: Callable[P, T]) -> Callable[P, T]:
         """Return a function that does the same and counts."""
@@ -153,10 +167,13 @@ def _after_the_turn(cluster: Cluster, client: ApiClient) -> list[Figure]:
     assert cluster.audit_log is not None
     create(client, f"/api/v1/namespaces/{NAMESPACE}/configmaps", {"metadata": {"name": "it"}})
     log, meter = AuditLog(cluster.audit_log, from_end=True), _Meter()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         timed = meter.timing("accounts", Accounts.close)
-        with patch.object(Accounts, "close", timed):
-            result = _run(cluster, Path(folder))
+        stack.enter_context(patch.object(Accounts, "close", timed))
+        for target, name in ((AuditLog, "read"), (LogWatch, "take")):
+            spent = meter.spending(getattr(target, name))
+            stack.enter_context(patch.object(target, name, spent))
+        result = _run(cluster, Path(folder))
     log.read()
     writes = sum(event.is_write for event in log.events)
     causes = [cause for one in result.attribution for cause in one.violations]
@@ -165,7 +182,16 @@ def _after_the_turn(cluster: Cluster, client: ApiClient) -> list[Figure]:
     if result.status != "failed" or not traced or not led:
         raise RuntimeError(f"the violations were not traced: {result.status}, {result.reason}")
     (took,) = meter.took_ms["accounts"]
+    spent_ms = f"{meter.cpu_ms:.0f} ms"
     return [
+        Figure(
+            f"CPU of following the audit log through the turn, {len(log.events):,} requests in it",
+            spent_ms,
+            "",
+            spent_ms,
+            "",
+            None,
+        ),
         Figure(
             f"after the turn: attribution and integrity, {writes:,} audited writes",
             f"{took:.0f} ms",

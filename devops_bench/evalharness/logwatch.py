@@ -76,8 +76,8 @@ class LogWatch:
     def _run(self, group: fanotify.Group) -> None:
         try:
             while not self._stop.is_set():
-                self._take(group, _POLL_MS)
-            while self._take(group, 0):
+                self.take(group, _POLL_MS)
+            while self.take(group, 0):
                 pass
         except Exception as exc:
             log.exception("log_watch.failed")
@@ -85,8 +85,8 @@ class LogWatch:
         finally:
             group.close()
 
-    def _take(self, group: fanotify.Group, wait_ms: int) -> bool:
-        """Note who changed it; return whether anything was told."""
+    def take(self, group: fanotify.Group, wait_ms: int) -> bool:
+        """Note who changed it; return whether anything was told within ``wait_ms``."""
         told = False
         for event in group.events(wait_ms):
             told = True
