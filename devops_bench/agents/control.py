@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ from devops_bench.agents.mutants import builtin_mutants
 from devops_bench.agents.options import AgentOptions, refuse_arguments
 from devops_bench.agents.process import agent_home, run_agent_program
 from devops_bench.agents.script import script_argv
-from devops_bench.core.errors import InvalidInputError
+from devops_bench.core.errors import AgentError, InvalidInputError
+from devops_bench.core.shebang import is_shell_script
 from devops_bench.tasks.model import ControlScript
 from devops_bench.tasks.schema import BUILTIN_PREFIX
 
@@ -69,7 +71,7 @@ class ControlAgent:
             environment = dict(self._task.variables)
             oracle = self._task.controls.oracle
             if oracle is not None:
-                environment[ORACLE_VARIABLE] = str(_file_of(oracle, home / "oracle.sh"))
+                environment[ORACLE_VARIABLE] = str(_for_bash(oracle, home / "oracle.sh"))
             file = _file_of(self._does, home / "control.sh")
             if self._does.script is not None:
                 argv = script_argv(file)
@@ -90,6 +92,27 @@ def _file_of(does: ControlScript, new: Path) -> Path:
         return does.script
     if not new.exists():
         new.write_text(f"set -euo pipefail\n{does.run or ''}", encoding="utf-8")
+    return new
+
+
+def _for_bash(oracle: ControlScript, new: Path) -> Path:
+    """Return a file by which bash runs the oracle, in whatever language it is written.
+
+    Raises:
+        AgentError: The oracle's script could not be read.
+    """
+    file = _file_of(oracle, new)
+    try:
+        argv = script_argv(file)
+        runs_itself = argv == [str(file)]
+        if not runs_itself or is_shell_script(file.read_text("utf-8", errors="replace")):
+            return file
+    except PermissionError:  # executable, and not readable: no shell's script
+        argv = [str(file)]
+    except OSError as exc:
+        raise AgentError(f"the oracle {file} cannot be read: {exc.strerror}") from exc
+    new.write_text(f'exec {shlex.join(argv)} "$@"\n', encoding="utf-8")
+    new.chmod(0o700)
     return new
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from devops_bench.tasks.model import Task
 
 _LONGEST_NAME: Final = 80
+_SET_BY_RUNS: Final = ("RUN_ID", "CLUSTER_NAME")
+"""Built-in variables with another value in each run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +123,32 @@ def builtin_mutants(task: Task) -> BuiltinMutants:
             if script is None or (harm.once and made):
                 continue
             made += 1
-            mutants.append(_mutant(harm, target, script, names, works=works))
+            stem = _stem(harm, target, task)
+            mutants.append(_mutant(harm, target, script, _unique(stem, names), works=works))
         if not made:
             missing.append(f"{harm.title}: the setup has not {harm.needs}")
     return BuiltinMutants(tuple(mutants), tuple(missing))
 
 
-def _mutant(
-    harm: Harm, target: Target, script: str, names: set[str], *, works: bool
-) -> BuiltinMutant:
-    words = f"{harm.key}-{target.kind}-{target.name}".lower()
-    stem = BUILTIN_PREFIX + re.sub(r"[^a-z0-9-]+", "-", words)[:_LONGEST_NAME]
+def _stem(harm: Harm, target: Target, task: Task) -> str:
+    """Return how its name begins: the same in every run, also where a run names the object."""
+    named = target.name
+    for variable in _SET_BY_RUNS:
+        value = task.variables.get(variable)
+        named = named.replace(value, "x") if value else named
+    words = f"{harm.key}-{target.kind}-{named}".lower()
+    return BUILTIN_PREFIX + re.sub(r"[^a-z0-9-]+", "-", words)[:_LONGEST_NAME]
+
+
+def _unique(stem: str, names: set[str]) -> str:
     name, number = stem, 2
     while name in names:
         name, number = f"{stem}-{number}", number + 1
     names.add(name)
+    return name
+
+
+def _mutant(harm: Harm, target: Target, script: str, name: str, *, works: bool) -> BuiltinMutant:
     before = 'bash "$ORACLE"\n' if works and harm.works_first else ""
     title = harm.title if harm.once else f"{harm.title}: {target.label}"
     script = f"{before}{harms.reported(script, target)}"

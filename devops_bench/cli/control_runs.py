@@ -106,6 +106,7 @@ def _run(
         stdout=stdout,
         stderr=stderr,
         grace_sec=_GRACE_SEC,
+        alone_first=True,  # a run takes its control plane down itself, after what needs it
     )
     for left in (stdout, stderr):  # of a run that was killed
         left.unlink(missing_ok=True)
@@ -163,5 +164,8 @@ def _why_there_is_none(ended: ProcessResult, stderr: Path) -> str:
         lines = stderr.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         lines = []
-    said = [line for line in lines if line.startswith("error")] or lines[-1:]
-    return f"the run has no result (exit code {ended.exit_code}): {' '.join(said)}"
+    said = " ".join(line for line in lines if line.startswith("error"))
+    if ended.exit_code is None or ended.exit_code < 0:
+        said = f"it was killed from outside; {said}" if said else "it was killed from outside"
+    code = "" if ended.exit_code is None else f" (exit code {ended.exit_code})"
+    return f"the run has no result{code}: {said or 'it says nothing of an error'}"

@@ -21,8 +21,8 @@ from devops_bench.cli.control_runs import Job, RunSettings, run_jobs
 from devops_bench.cli.errors import printable
 from devops_bench.cli.execution import new_run_id
 from devops_bench.cli.output import write_quietly, write_report
+from devops_bench.cli.outputfile import OutputFile
 from devops_bench.core.errors import DevopsBenchError, InvalidInputError
-from devops_bench.core.files import write_atomic
 from devops_bench.evalharness.limits import (
     setup_timeout_sec,
     verification_timeout_sec,
@@ -62,7 +62,7 @@ class Order:
     results_dir: Path = Path("results")
     resume: Path | None = None
     as_json: bool = False
-    junit: Path | None = None
+    junit: OutputFile | None = None
 
 
 def qualify_specs(order: Order) -> int:
@@ -72,6 +72,8 @@ def qualify_specs(order: Order) -> int:
         InvalidInputError: Something is wrong with the request or a spec, and nothing was touched.
         DevopsBenchError: What came of it could not be written.
     """
+    if order.junit is not None:
+        order.junit.require_writable()
     if order.resume is None:
         request = _requested(order)
         tasks = _load(request)
@@ -98,6 +100,8 @@ def _requested(order: Order) -> QualificationRequest:
         kubeconfig=None if kubeconfig is None else kubeconfig.expanduser().absolute(),
         context=order.context,
         variables=dict(order.variables),
+        verification_timeout_sec=verification_timeout_sec(),
+        verification_total_budget_sec=verification_total_budget_sec(),
     )
 
 
@@ -162,7 +166,20 @@ def _fingerprint(task: Task) -> str:
 
 
 def _require_unchanged(request: QualificationRequest, tasks: Mapping[str, Task]) -> None:
-    """Refuse to mix runs of two versions of a spec in one report."""
+    """Refuse to mix runs of two versions of a spec, or under two bounds, in one report."""
+    for variable, now, then in (
+        ("VERIFICATION_TIMEOUT_SEC", verification_timeout_sec(), request.verification_timeout_sec),
+        (
+            "VERIFICATION_TOTAL_BUDGET_SEC",
+            verification_total_budget_sec(),
+            request.verification_total_budget_sec,
+        ),
+    ):
+        if now != then:
+            raise InvalidInputError(
+                f"it began with {then:g} s for {variable}, and now it is {now:g} s: the runs would "
+                f"not be alike; set {variable}={then:g}"
+            )
     for plan in request.tasks:
         task = tasks.get(plan.task)
         if task is None or _fingerprint(task) != plan.fingerprint:
@@ -267,28 +284,34 @@ class _Qualification:
             self._request.tasks,
             self._runs,
             repeat=self._request.repeat,
-            verification_timeout_sec=verification_timeout_sec(),
+            verification_timeout_sec=self._request.verification_timeout_sec,
             harness_version=__version__,
             interrupted=self._cancel.is_set(),
         )
 
     def _write(self, report: QualificationReport) -> None:
+        """Write it everywhere: what cannot be written in one place does not cost the others."""
+        with contextlib.ExitStack() as last_to_first:
+            if report.missing:
+                last_to_first.callback(self._tell, f"continue it with --resume {self._folder.path}")
+            if self._order.junit is not None:
+                last_to_first.callback(self._order.junit.write, render_junit(report).encode())
+            last_to_first.callback(self._print, report)
+            last_to_first.callback(self._store, report)
+
+    def _store(self, report: QualificationReport) -> None:
         try:
             self._folder.write_report(report)
-            if self._order.junit is not None:
-                write_atomic(self._order.junit, render_junit(report))
         except OSError as exc:
             raise DevopsBenchError(
-                f"the report could not be written to {exc.filename}: {exc.strerror}"
+                f"the report could not be written to {self._folder.path}: {exc.strerror}"
             ) from exc
-        try:
-            if self._order.as_json:
-                write_report(report.model_dump_json(indent=2) + "\n")
-            else:
-                write_report(f"\n{render_report(report)}")
-        finally:
-            if report.missing:
-                self._tell(f"continue it with --resume {self._folder.path}")
+
+    def _print(self, report: QualificationReport) -> None:
+        if self._order.as_json:
+            write_report(report.model_dump_json(indent=2) + "\n")
+        else:
+            write_report(f"\n{render_report(report)}")
 
     def _tell(self, text: str) -> None:
         stream = sys.stderr if self._order.as_json else sys.stdout

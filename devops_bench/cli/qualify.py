@@ -37,7 +37,10 @@ MutantsOption = Annotated[
     typer.Option(help="Run generic mutants as well, made from the objects of each setup."),
 ]
 ResultsOption = Annotated[
-    Path, typer.Option("--results-dir", metavar="FOLDER", help="Where the folder is made.")
+    Path | None,
+    typer.Option(
+        "--results-dir", metavar="FOLDER", help="Where the folder is made.", show_default="results"
+    ),
 ]
 ResumeOption = Annotated[
     Path | None,
@@ -60,7 +63,7 @@ def qualify(
     kubeconfig: KubeconfigOption = None,
     context: ContextOption = None,
     var: VarOption = None,
-    results_dir: ResultsOption = Path("results"),
+    results_dir: ResultsOption = None,
     resume: ResumeOption = None,
     output: OutputOption = Output.TEXT,
     junit: JunitOption = None,
@@ -70,7 +73,8 @@ def qualify(
     Exit codes: 0 every control did as expected, 1 one did not, 3 one could not be evaluated (3
     goes before 1), 2 bad input and nothing was touched, 130 interrupted.
     """
-    from devops_bench.cli.qualification import Order, qualify_specs  # not for --help
+    from devops_bench.cli.outputfile import OutputFile  # none of them for --help
+    from devops_bench.cli.qualification import Order, qualify_specs
     from devops_bench.core.shielding import shield_memory
 
     shield_memory()
@@ -83,7 +87,7 @@ def qualify(
         raise InvalidInputError(
             "--jobs: runs at the same time on one existing cluster would meet each other"
         )
-    given = [spec, mutants, provider, kubeconfig, context, var]
+    given = [spec, mutants, provider, kubeconfig, context, var, results_dir]
     if resume is not None and (repeat != 1 or any(value is not None for value in given)):
         raise InvalidInputError(
             "--resume continues what was asked for then; only --jobs, --output and --junit go "
@@ -100,9 +104,9 @@ def qualify(
         kubeconfig=kubeconfig,
         context=context,
         variables=parse_variables(var or ()),
-        results_dir=results_dir,
+        results_dir=results_dir or Path("results"),
         resume=resume,
         as_json=output is Output.JSON,
-        junit=junit,
+        junit=None if junit is None else OutputFile(junit, "--junit"),
     )
     raise typer.Exit(qualify_specs(order))

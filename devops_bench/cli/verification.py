@@ -14,9 +14,9 @@ from pathlib import Path
 from devops_bench.cli.errors import print_error, printable
 from devops_bench.cli.interrupts import Interrupts
 from devops_bench.cli.output import write_quietly, write_report
+from devops_bench.cli.outputfile import OutputFile
 from devops_bench.cli.verify_progress import VerifyProgress
-from devops_bench.core.errors import DevopsBenchError, InvalidInputError, RunInterruptedError
-from devops_bench.core.files import write_atomic
+from devops_bench.core.errors import InvalidInputError, RunInterruptedError
 from devops_bench.core.json import JsonValue
 from devops_bench.verify_protocol.batch import Batch, run_batch
 from devops_bench.verify_protocol.model import Compat, Status, VerifyResult
@@ -70,7 +70,7 @@ class VerifyRequest:
     python: str | None = None
     timeout_sec: float = DEFAULT_TIMEOUT_SEC
     compat: Compat = Compat.STRICT
-    junit: Path | None = None
+    junit: OutputFile | None = None
     as_json: bool = False
 
 
@@ -79,7 +79,7 @@ def execute(request: VerifyRequest) -> int:
 
     Raises:
         InvalidInputError: Something is wrong with the request, and nothing was run.
-        DevopsBenchError: The JUnit report could not be written.
+        OutputError: A report could not be written.
     """
     batch = _prepare(request)
     stream = sys.stderr if request.as_json else sys.stdout
@@ -100,7 +100,7 @@ def execute(request: VerifyRequest) -> int:
         for fault in outcome.faults:
             print_error(fault)
         if request.junit is not None:
-            _write(request.junit, as_junit(results))
+            request.junit.write(as_junit(results))
     if interrupts.cancel.is_set():
         return RunInterruptedError.exit_code
     return EXIT_NOT_EVALUATED if outcome.faults else exit_code(results)
@@ -136,10 +136,8 @@ def _prepare(request: VerifyRequest) -> Batch:
                     "it has no database (--sites adds it)"
                 )
     if request.junit is not None:
-        if request.junit.is_dir():
-            raise InvalidInputError(f"--junit {request.junit} is a folder")
-        _probe_folder(request.junit.absolute().parent, "--junit", make=False)
-    _probe_folder(request.result_dir, "--result-dir", make=True)
+        request.junit.require_writable()
+    _make_writable(request.result_dir)
     from devops_bench.clusters import leftovers  # late: only what the runs before left behind
 
     for line in (*passed_over, *leftovers.sweep()):
@@ -147,16 +145,17 @@ def _prepare(request: VerifyRequest) -> Batch:
     return Batch(tasks, request.result_dir, slots, min(jobs, len(tasks)), options)
 
 
-def _probe_folder(folder: Path, option: str, *, make: bool) -> None:
+def _make_writable(folder: Path) -> None:
     """Find out that nothing can be written before anything runs, and not when it is over."""
     try:
-        if make:
-            folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as exc:
         reason = exc.strerror or str(exc)
-        raise InvalidInputError(f"{option}: nothing can be written to {folder}: {reason}") from exc
+        raise InvalidInputError(
+            f"--result-dir: nothing can be written to {folder}: {reason}"
+        ) from exc
 
 
 def _interpreter(given: str | None) -> str:
@@ -166,13 +165,6 @@ def _interpreter(given: str | None) -> str:
     if found is None:
         raise InvalidInputError(f"--python {given}: there is no such program")
     return str(Path(found).absolute())
-
-
-def _write(file: Path, data: bytes) -> None:
-    try:
-        write_atomic(file, data)
-    except OSError as exc:
-        raise DevopsBenchError(f"{file} could not be written: {exc.strerror}") from exc
 
 
 def _say_unbuffered(text: str) -> None:

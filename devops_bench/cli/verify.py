@@ -95,7 +95,8 @@ def verify(
     Exit codes: 0 all passed, 1 a task failed, 3 a task could not be evaluated or has no verify.py
     (3 goes before 1), 2 bad input and nothing was run, 130 interrupted.
     """
-    from devops_bench.cli.verification import VerifyRequest, execute  # not for --help
+    from devops_bench.cli.outputfile import OutputFile  # none of them for --help
+    from devops_bench.cli.verification import VerifyRequest, execute
 
     if not (math.isfinite(timeout) and timeout > 0):
         raise InvalidInputError(f"--timeout must be a number of seconds > 0, not {timeout:g}")
@@ -112,7 +113,7 @@ def verify(
         python=python,
         timeout_sec=timeout,
         compat=compat,
-        junit=junit,
+        junit=None if junit is None else OutputFile(junit, "--junit"),
         as_json=output is Output.JSON,
     )
     raise typer.Exit(execute(request))

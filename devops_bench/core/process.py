@@ -68,6 +68,8 @@ class Program:
         secrets: What is taken out of what a file keeps; the callbacks get all as it is.
         grace_sec: Seconds between SIGTERM and SIGKILL, ≥ 0.
         kill_timeout_sec: Seconds for which SIGKILL is repeated, > 0.
+        alone_first: Whether it gets SIGTERM alone at first, and ``grace_sec`` to end in order what
+            it started itself; only then do its descendants.
         on_stdout: Called with each piece of its standard output as it comes, in the thread of
             :func:`run_program`; it must be quick and must not raise. It gets what is kept.
         on_stderr: As above, for its error output.
@@ -87,10 +89,16 @@ class Program:
     secrets: KnownSecrets | None = None
     grace_sec: float = 5.0
     kill_timeout_sec: float = 10.0
+    alone_first: bool = False
     on_stdout: Callable[[bytes], None] | None = None
     on_stderr: Callable[[bytes], None] | None = None
     terminal: int | None = None
     held: Sequence[int] = ()
+
+    @property
+    def ending_sec(self) -> float:
+        """The seconds that its end may take once it is asked for."""
+        return self.grace_sec * (2 if self.alone_first else 1) + self.kill_timeout_sec
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +262,7 @@ class _Run:
             if ended_by is EndedBy.ITSELF and (cancel.is_set() or now >= deadline):
                 ended_by = EndedBy.CANCEL if cancel.is_set() else EndedBy.DEADLINE
                 self._ask_for_an_end()
-                program = self._program
-                give_up = now + program.grace_sec + program.kill_timeout_sec + _REAPER_SLACK_SEC
+                give_up = now + self._program.ending_sec + _REAPER_SLACK_SEC
             if now >= give_up:
                 break
             self._move_data(_TICK_SEC if now >= deadline else min(_TICK_SEC, deadline - now))
@@ -269,7 +276,7 @@ class _Run:
         if control != -1:
             os.close(control)  # for the reaper this is the order to end everything
         program = self._program
-        deadline = time.monotonic() + program.grace_sec + program.kill_timeout_sec
+        deadline = time.monotonic() + program.ending_sec
         while self._status in self._selector.get_map() and time.monotonic() < deadline:
             self._move_data(_TICK_SEC)
         if self._status in self._selector.get_map():
@@ -304,6 +311,7 @@ class _Run:
             "cwd": str(program.cwd),
             "grace_sec": program.grace_sec,
             "kill_timeout_sec": program.kill_timeout_sec,
+            "alone_first": program.alone_first,
             "terminal": program.terminal is not None,
         }
         data = memoryview(json.dumps(order).encode() + b"\n")

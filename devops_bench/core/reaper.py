@@ -11,7 +11,8 @@ milliseconds. It
   closed: that is what the death of devops-bench looks like, ``kill -9`` included.
 
 The control pipe carries one line of JSON (``argv``, ``env``, ``cwd``, ``grace_sec``,
-``kill_timeout_sec``, and ``terminal``: whether standard input becomes its controlling terminal) and
+``kill_timeout_sec``, ``alone_first``: whether the program gets SIGTERM and the grace alone before
+its descendants do, and ``terminal``: whether standard input becomes its controlling terminal) and
 then at most one ``T``: end it. The status pipe carries one line of JSON back:
 ``{"errno": N, "message": …}`` when the program could not be started, otherwise, when nothing of it
 is left, its wait status with ``asked`` (whether it was still running when its end was asked for)
@@ -93,6 +94,8 @@ def main(control_fd: int, status_fd: int, *held_fds: int) -> int:
     if b"T" not in rest:
         tree.wait_until_it_ends(control_fd, wake_fd)
     asked = tree.status is None
+    if asked and order.get("alone_first"):
+        tree.ask_the_program()
     tree.end_everything()
     _report(
         status_fd,
@@ -218,6 +221,16 @@ class _Tree:
                 return  # a "T", or the end of devops-bench
             if set(os.read(wake_fd, 4096)) & {signal.SIGTERM, signal.SIGHUP}:
                 return
+
+    def ask_the_program(self) -> None:
+        """Let the program end what it started: SIGTERM to it alone, and a grace."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(self._pid, signal.SIGTERM)
+            os.kill(self._pid, signal.SIGCONT)
+        deadline = time.monotonic() + self._grace_sec
+        while self.status is None and time.monotonic() < deadline:
+            time.sleep(_POLL_SEC)
+            self._reap()
 
     def end_everything(self) -> None:
         """End every descendant: SIGTERM, a grace, SIGKILL. Bounded in time."""

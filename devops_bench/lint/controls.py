@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import Final
 
+from devops_bench.core.shebang import is_shell_script
 from devops_bench.tasks.model import Controls, ControlScript
 
 _MAX_SCRIPT_BYTES: Final = 256 * 1024
-_SHELLS: Final = frozenset({"ash", "bash", "busybox", "dash", "ksh", "mksh", "sh", "zsh"})
 _COMMENT_LINE: Final = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
 _ORACLE: Final = re.compile(r"""\b(?:ba|da|k|z)?sh\s+["']?\$\{?ORACLE\}?["']?""")
 """How a control lets the oracle do its work, which is a control itself."""
@@ -61,15 +60,7 @@ def shell_text(control: ControlScript) -> str | None:
         if len(data) > _MAX_SCRIPT_BYTES or b"\0" in data:
             return None
         text = data.decode("utf-8", errors="replace")
-    return text if _is_shell(text) else None
-
-
-def _is_shell(text: str) -> bool:
-    if not text.startswith("#!"):
-        return True
-    words = [PurePosixPath(word).name for word in text[2:].split("\n", 1)[0].split()]
-    program = next((word for word in words if word != "env" and not word.startswith("-")), "")
-    return program in _SHELLS
+    return text if is_shell_script(text) else None
 
 
 def may_read(controls: Controls, name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from devops_bench.results.model import TaskResult
 from devops_bench.results.qualification.plan import ControlPlan
@@ -49,13 +49,19 @@ class ControlRun(_Record):
     control: str
     attempt: int = Field(ge=1)
     status: TaskStatus
-    outcome: float | None = None
+    outcome: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     entries: list[EntryVerdict] = Field(default_factory=list)
     reason: str = ""
     agent_exit_code: int | None = None
     agent_status: str = ""
     elapsed_sec: float = 0.0
     folder: str = ""
+
+    @model_validator(mode="after")
+    def _agree(self) -> ControlRun:
+        if self.status == "passed" and any(entry.status != "pass" for entry in self.entries):
+            raise ValueError("it passed, and an entry of it did not")
+        return self
 
     def named(self, status: Verdict, role: str | None = None) -> list[str]:
         """Return the names of the entries with a status, of one role or of any."""

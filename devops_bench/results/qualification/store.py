@@ -22,11 +22,13 @@ from devops_bench.results.qualification.plan import ControlPlan
 from devops_bench.results.qualification.report import QualificationReport, TaskPlan
 from devops_bench.results.qualification.text import render_report
 from devops_bench.tasks.model import Task
+from devops_bench.verification.combinators import leaves_of
+from devops_bench.verification.probes.verify_script import VerifyScript
 
 HEADER_NAME: Final = "qualification.json"
 REPORT_NAME: Final = "report.json"
 TEXT_NAME: Final = "report.txt"
-STORE_VERSION: Final = 1
+STORE_VERSION: Final = 2
 """Raised when a later version could not continue what an earlier one began, or the reverse."""
 
 
@@ -42,6 +44,9 @@ class QualificationRequest(BaseModel):
         kubeconfig: An existing cluster's, absolute; null for none.
         context: Its context; null for its current one.
         variables: Values of ``--var``.
+        verification_timeout_sec: Seconds that one entry may take to become true.
+        verification_total_budget_sec: Seconds of everything after the turn, where the task says
+            none.
         tasks: What is to be run.
     """
 
@@ -55,6 +60,8 @@ class QualificationRequest(BaseModel):
     kubeconfig: Path | None = None
     context: str | None = None
     variables: dict[str, str] = Field(default_factory=dict)
+    verification_timeout_sec: float
+    verification_total_budget_sec: float
     tasks: list[TaskPlan] = Field(default_factory=list)
 
 
@@ -134,14 +141,15 @@ class QualificationFolder:
                 for attempt in range(1, repeat + 1):
                     file = self.run_folder(plan, attempt).with_suffix(".json")
                     try:
-                        found.append(ControlRun.model_validate_json(file.read_bytes()))
+                        run = ControlRun.model_validate_json(file.read_bytes())
                     except FileNotFoundError:
                         continue
                     except (OSError, ValidationError) as exc:
-                        raise InvalidInputError(
-                            f"{file} is damaged; remove it, and its run is made again: "
-                            f"{in_one_line(exc)}"
-                        ) from exc
+                        raise _damaged(file, in_one_line(exc)) from exc
+                    if (run.task, run.control, run.attempt) != (plan.task, plan.name, attempt):
+                        is_of = f"{run.task} {run.control} #{run.attempt}"
+                        raise _damaged(file, f"it holds the run {is_of}")
+                    found.append(run)
         return found
 
     def write_report(self, report: QualificationReport) -> None:
@@ -154,19 +162,54 @@ class QualificationFolder:
         write_atomic(self.path / TEXT_NAME, render_report(report))
 
 
+def _damaged(file: Path, why: str) -> InvalidInputError:
+    return InvalidInputError(f"{file} is damaged; remove it, and its run is made again: {why}")
+
+
 def fingerprint(task: Task) -> str:
-    """Return a hash of the files that a task is made of: its own, its manifests, its scripts.
+    """Return a hash of the files that a task is made of.
+
+    They are its own, its manifests, the scripts of its controls with every file beside one that it
+    or such a file names, and all that is in the folders of its ``verify_script`` checks.
 
     Raises:
         OSError: One could not be read.
     """
-    controls = task.controls
-    scripts = [controls.oracle, *(mutant.does for mutant in controls.mutants)]
-    if controls.partial is not None:
-        scripts.append(controls.partial.does)
-    files = [task.source, *task.setup.manifests]
-    files += [does.script for does in scripts if does is not None and does.script is not None]
     digest = hashlib.sha256()
-    for file in files:
+    for file in [task.source, *task.setup.manifests, *_scripts(task), *_files_of_checks(task)]:
         digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()[:16]
+
+
+def _scripts(task: Task) -> list[Path]:
+    controls = task.controls
+    does = [controls.oracle, *(mutant.does for mutant in controls.mutants)]
+    if controls.partial is not None:
+        does.append(controls.partial.does)
+    found = {one.script: None for one in does if one is not None and one.script is not None}
+    todo = list(found)
+    while todo:
+        file = todo.pop()
+        text = file.read_bytes()
+        for other in sorted(file.parent.iterdir()):
+            if other not in found and other.name.encode() in text and other.is_file():
+                found[other] = None
+                todo.append(other)
+    return list(found)
+
+
+def _files_of_checks(task: Task) -> list[Path]:
+    checks = [entry.check for entry in task.entries]
+    checks += [ready.check for ready in task.setup.ready or ()]
+    folders = {
+        Path(leaf.task_dir): None
+        for check in checks
+        for leaf in leaves_of(check)
+        if isinstance(leaf, VerifyScript)
+    }
+    return [
+        file
+        for folder in folders
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts
+    ]

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from devops_bench.results.qualification.report import (
     Bound,
     ControlReport,
+    EntryReport,
     QualificationReport,
     Rates,
     TaskReport,
@@ -88,11 +89,17 @@ def _entry_lines(task: TaskReport) -> Iterator[str]:
     rows = [("entry", "role", "kills", "by")]
     for one in task.entries:
         role = one.entry.severity or one.entry.role
-        by = ", ".join(one.killed) or "no control so far"
-        if one.dead_weight:
-            by = "DEAD WEIGHT: no control makes it fail"
+        by = ", ".join(one.killed) or _why_no_kills(one, task)
         rows.append((one.entry.name, role, str(len(one.killed)), by))
     yield from _table(rows, widths=(45, 12, 5, 80))
+
+
+def _why_no_kills(entry: EntryReport, task: TaskReport) -> str:
+    if entry.dead_weight:
+        return "DEAD WEIGHT: no control makes it fail"
+    if any(one.failed_entries.get(entry.entry.name) for one in task.controls):
+        return "only runs whose script did not end well, or the oracle's"
+    return "no control so far"
 
 
 def _builtin_lines(task: TaskReport) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from devops_bench.agents.base import AgentStatus, AgentTurn
 from devops_bench.agents.factory import make_agent
+from devops_bench.agents.mutants import builtin_mutants
 from devops_bench.agents.options import AgentOptions
 from devops_bench.core.errors import InvalidInputError
 from devops_bench.core.json import JsonObject
@@ -52,6 +53,19 @@ def test_also_when_the_oracle_is_a_file(
     assert run(task, "harm", make_turn()) == "file\nharm in shop\n"
 
 
+@pytest.mark.parametrize("words", ['bash "$ORACLE" now', '"$ORACLE" now'])
+def test_also_when_it_is_no_shell_that_runs_it(
+    make_task: MakeTask, make_turn: MakeTurn, tmp_path: Path, words: str
+) -> None:
+    file = tmp_path / "fix it.py"
+    file.write_text("#!/usr/bin/env python3\nimport sys\nprint('by Python', *sys.argv[1:])\n")
+    file.chmod(0o755)
+    harm = Mutant("harm", ControlScript(run=words), ("x",))
+    task = make_task(controls=Controls(oracle=ControlScript(script=file), mutants=(harm,)))
+    assert run(task, "harm", make_turn()) == "by Python now\n"
+    assert run(task, "oracle", make_turn()) == "by Python\n"
+
+
 def test_the_oracle_and_the_partial_one(make_task: MakeTask, make_turn: MakeTurn) -> None:
     task = make_task(controls=controls(partial=Partial(ControlScript(run="echo half"), 0.1, 0.9)))
     assert run(task, "oracle", make_turn()) == "right\n"
@@ -68,6 +82,16 @@ def test_a_generic_mutant(make_task: MakeTask) -> None:
     task = make_task(setup=Setup(objects=(namespace,)))
     name = "builtin-end-namespace-namespace-shop"
     assert make_agent("control", AgentOptions((name,)))(task).name == name
+
+
+def test_a_generic_mutant_of_an_object_that_the_run_names(make_task: MakeTask) -> None:
+    names = set()
+    for run_id in ("x", "20261201-101500-4f2a1c"):
+        named: JsonObject = {"name": f"shop-{run_id}"}
+        namespace: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": named}
+        task = make_task(setup=Setup(objects=(namespace,)), variables={"RUN_ID": run_id})
+        names |= {one.name for one in builtin_mutants(task).mutants if "end-namespace" in one.name}
+    assert names == {"builtin-end-namespace-namespace-shop-x"}
 
 
 @pytest.mark.parametrize(

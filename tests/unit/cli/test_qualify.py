@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from devops_bench.cli import control_runs, qualification
+from devops_bench.cli.outputfile import OutputFile
 from devops_bench.cli.qualification import Order, qualify_specs
-from devops_bench.core.errors import InvalidInputError
+from devops_bench.core.errors import InvalidInputError, OutputError
 from devops_bench.results.qualification.report import QualificationReport
 from devops_bench.results.qualification.store import QualificationFolder
 
@@ -113,6 +114,7 @@ class TestRefused:
             ("--spec web.yaml --provider kind --context x", "one or the other"),
             ("--spec web.yaml --jobs 2 --kubeconfig x", "would meet each other"),
             ("--resume here --spec web.yaml", "only --jobs, --output and --junit go with it"),
+            ("--resume here --results-dir x", "only --jobs, --output and --junit go with it"),
             ("--resume here --repeat 3", "only --jobs, --output and --junit go with it"),
             ("--resume here", "here is no folder of a qualification"),
             ("--spec gone.yaml", "gone.yaml"),
@@ -198,14 +200,53 @@ class TestRuns:
         self, runs: StandIn, order: Order, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         junit = tmp_path / "junit.xml"
-        asked = Order(specs=order.specs, results_dir=order.results_dir, as_json=True, junit=junit)
+        named = OutputFile(junit, "--junit")
+        asked = Order(specs=order.specs, results_dir=order.results_dir, as_json=True, junit=named)
         assert qualify_specs(asked) == 0
         printed = QualificationReport.model_validate_json(capsys.readouterr().out)
         assert printed == report_of(order)
         assert 'tests="4"' in junit.read_text()
 
+    def test_a_junit_file_that_cannot_be_written_is_found_before_anything_runs(
+        self, runs: StandIn, order: Order, tmp_path: Path
+    ) -> None:
+        for path in (tmp_path, tmp_path / "nowhere" / "x.xml"):
+            named = OutputFile(path, "--junit")
+            asked = Order(specs=order.specs, results_dir=order.results_dir, junit=named)
+            with pytest.raises(InvalidInputError, match="--junit"):
+                qualify_specs(asked)
+        assert not runs.calls_file.exists()
+
+    def test_a_junit_file_that_is_lost_costs_nothing_else(
+        self, runs: StandIn, order: Order, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        full = OutputFile(Path("/dev/full"), "--junit")
+        asked = Order(specs=order.specs, results_dir=order.results_dir, junit=full)
+        with pytest.raises(OutputError, match=r"/dev/full \(--junit\): No space left"):
+            qualify_specs(asked)
+        assert "4 of 4 controls did as expected" in capsys.readouterr().out
+        assert report_of(order).exit_code == 0
+
 
 class TestContinued:
+    @pytest.mark.parametrize(
+        "variable", ["VERIFICATION_TIMEOUT_SEC", "VERIFICATION_TOTAL_BUDGET_SEC"]
+    )
+    def test_the_bounds_are_those_it_began_with(
+        self,
+        runs: StandIn,
+        order: Order,
+        monkeypatch: pytest.MonkeyPatch,
+        variable: str,
+    ) -> None:
+        monkeypatch.setenv(variable, "7")
+        assert qualify_specs(order) == 0
+        before = report_of(order)
+        monkeypatch.delenv(variable)
+        with pytest.raises(InvalidInputError, match=f"set {variable}=7"):
+            qualify_specs(resumed(order))
+        assert report_of(order) == before
+
     def test_only_what_is_missing_runs(self, runs: StandIn, order: Order) -> None:
         assert qualify_specs(order) == 0
         # As a kill would leave it: two have ended, one was at work.

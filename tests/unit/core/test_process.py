@@ -203,3 +203,32 @@ class TestSinksAndHeldDescriptors:
         with os.fdopen(read_fd, "rb") as pipe:
             assert pipe.read() == b""  # nobody has it open any more
         assert result.exit_code == 0
+
+
+class TestAloneFirst:
+    """A program that ends what it started itself, in order."""
+
+    SCRIPT = """
+        (trap 'echo asked >child; exit' TERM
+         echo $BASHPID >pid.child; while :; do sleep 0.05; done) &
+        trap 'test ! -e child && echo first >order; kill $!; wait; exit 3' TERM
+        echo $$ >pid.parent
+        while :; do sleep 0.05; done
+    """
+
+    def test_it_is_asked_before_what_it_started(self, tmp_path: Path) -> None:
+        when = SetWhen(lambda: len(pids_in(tmp_path)) == 2)
+        asked = program(tmp_path, self.SCRIPT, grace_sec=20, alone_first=True)
+        result = run_program(asked, timeout_sec=60, cancel=when)
+        assert (result.ended_by, result.exit_code) == (EndedBy.CANCEL, 3)
+        assert (tmp_path / "order").read_text() == "first\n"
+        assert not any(is_running(pid) for pid in pids_in(tmp_path))
+
+    def test_one_that_does_not_end_is_ended_with_all_of_it(self, tmp_path: Path) -> None:
+        script = "trap '' TERM; sleep 600 & echo $! >pid.1; echo $$ >pid.2; wait; sleep 600"
+        when = SetWhen(lambda: len(pids_in(tmp_path)) == 2)
+        result = run_program(
+            program(tmp_path, script, alone_first=True), timeout_sec=60, cancel=when
+        )
+        assert result.exit_code == -signal.SIGKILL
+        assert not any(is_running(pid) for pid in pids_in(tmp_path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,20 @@ from devops_bench.results.qualification.store import (
     fingerprint,
 )
 from devops_bench.tasks.model import Controls, ControlScript, Mutant, Partial, Task
+from devops_bench.verification.spec import parse_entries
 
 from .samples import NOOP, ORACLE, as_it_should_be, run_of, task_plan
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> QualificationFolder:
-    request = QualificationRequest(specs=[tmp_path], repeat=2, tasks=[task_plan()])
+    request = QualificationRequest(
+        specs=[tmp_path],
+        repeat=2,
+        verification_timeout_sec=20,
+        verification_total_budget_sec=600,
+        tasks=[task_plan()],
+    )
     return QualificationFolder.create(tmp_path / "q", request)
 
 
@@ -53,6 +61,32 @@ def test_a_damaged_run_is_named_and_not_taken_for_a_missing_one(
         folder.runs([task_plan()], 2)
 
 
+def test_a_run_of_another_control_is_damage(folder: QualificationFolder) -> None:
+    folder.write_run(run_of(ORACLE, "passed", 1))
+    oracle = folder.path / "runs" / "t" / "oracle" / "1.json"
+    noop = folder.path / "runs" / "t" / "noop" / "1.json"
+    noop.parent.mkdir(parents=True)
+    noop.write_bytes(oracle.read_bytes())
+    with pytest.raises(InvalidInputError, match=r"noop/1\.json is damaged.*t oracle #1"):
+        folder.runs([task_plan()], 2)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"status":"failed"', '"status":"passed"'), ('"outcome":0.0', '"outcome":NaN')],
+)
+def test_a_run_that_contradicts_itself_is_damage(
+    folder: QualificationFolder, old: str, new: str
+) -> None:
+    folder.write_run(run_of(NOOP, "failed", 1, outcome=0.0, goal="fail"))
+    file = folder.path / "runs" / "t" / "noop" / "1.json"
+    text = file.read_text().replace('": ', '":')
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    with pytest.raises(InvalidInputError, match=r"noop/1\.json is damaged"):
+        folder.runs([task_plan()], 2)
+
+
 def test_a_folder_is_never_taken_over(folder: QualificationFolder) -> None:
     with pytest.raises(InvalidInputError, match="exists already"):
         QualificationFolder.create(folder.path, folder.request())
@@ -65,7 +99,7 @@ def test_another_folder_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [('"schema_version": 1', '"schema_version": 99'), ('"repeat": 2', '"repeat": 2, "x": 1')],
+    [('"schema_version": 2', '"schema_version": 99'), ('"repeat": 2', '"repeat": 2, "x": 1')],
 )
 def test_another_version_is_refused(folder: QualificationFolder, old: str, new: str) -> None:
     header = folder.path / "qualification.json"
@@ -104,6 +138,40 @@ def test_the_fingerprint_changes_with_each_file(tmp_path: Path) -> None:
 
     task.source.write_text("id: t2\n")
     assert fingerprint(task) not in (before, changed)
+
+
+def test_the_fingerprint_knows_what_lies_beside_a_script_and_is_named_there(
+    tmp_path: Path,
+) -> None:
+    script, lib, more = (tmp_path / name for name in ("fix.sh", "lib.sh", "more.sh"))
+    script.write_text("source ./lib.sh\n")
+    lib.write_text("source ./more.sh\n")
+    more.write_text("true\n")
+    task = a_task(tmp_path, oracle=ControlScript(script=script))
+    before = fingerprint(task)
+    (tmp_path / "notes.md").write_text("new, and named nowhere\n")
+    assert fingerprint(task) == before
+    more.write_text("false\n")
+    assert fingerprint(task) != before
+
+
+def test_the_fingerprint_knows_the_scripts_that_judge(tmp_path: Path) -> None:
+    board = tmp_path / "board"
+    board.mkdir()
+    (board / "verify.py").write_text("print('a')\n")
+    (board / "expected.json").write_text("{}\n")
+    check = {"type": "verify_script", "task_dir": str(board)}
+    entries, errors = parse_entries([{"name": "x", "role": "objective", "check": check}])
+    assert errors == []
+    task = replace(a_task(tmp_path), entries=tuple(entries))
+    found = {fingerprint(task)}
+    for name in ("verify.py", "expected.json"):
+        (board / name).write_text("other\n")
+        found.add(fingerprint(task))
+    assert len(found) == 3
+    (board / "__pycache__").mkdir()
+    (board / "__pycache__" / "helper.pyc").write_bytes(b"made by the run")
+    assert fingerprint(task) in found
 
 
 def test_the_controls_of_a_task(tmp_path: Path) -> None:
