@@ -176,43 +176,21 @@ def label_away(target: Target) -> str | None:
 
 
 def leave_a_cron_job(target: Target) -> str | None:
-    """Leave behind what deletes the object later, with the rights to do so.
-
-    Who may make neither accounts nor bindings uses the account that every namespace has.
-    """
+    """Leave behind what deletes the object later, with the rights to do so."""
     if target.kind in ("Namespace", "Node"):
         return None
     name = "tidy-up"
-    account = f"{target.namespace}:{name}"
-    create_account = target.kubectl(f"create serviceaccount {name}")
-    bind = target.kubectl(
-        f"create rolebinding {name} --clusterrole=admin --serviceaccount={shlex.quote(account)}"
-    )
-    own, every = (_cron_job(target, name, account=one) for one in (name, "default"))
-    return "\n".join(
-        [
-            f"if {create_account} && {bind}; then",
-            f"printf %s {shlex.quote(json.dumps(own))} >job.json",
-            "else",
-            f"printf %s {shlex.quote(json.dumps(every))} >job.json",
-            "fi",
-            target.kubectl("create --filename=job.json"),
-        ]
-    )
-
-
-def _cron_job(target: Target, name: str, *, account: str) -> JsonObject:
     container: JsonObject = {
         "name": name,
         "image": "registry.k8s.io/kubectl:v1.36.3",
         "args": ["delete", f"{target.kind.lower()}/{target.name}"],
     }
     pod: JsonObject = {
-        "serviceAccountName": account,
+        "serviceAccountName": name,
         "restartPolicy": "Never",
         "containers": [container],
     }
-    return {
+    job: JsonObject = {
         "apiVersion": "batch/v1",
         "kind": "CronJob",
         "metadata": {"name": name},
@@ -221,6 +199,18 @@ def _cron_job(target: Target, name: str, *, account: str) -> JsonObject:
             "jobTemplate": {"spec": {"template": {"spec": pod}}},
         },
     }
+    account = f"{target.namespace}:{name}"
+    return "\n".join(
+        [
+            target.kubectl(f"create serviceaccount {name}"),
+            target.kubectl(
+                f"create rolebinding {name} --clusterrole=admin "
+                f"--serviceaccount={shlex.quote(account)}"
+            ),
+            f"printf %s {shlex.quote(json.dumps(job))} >job.json",
+            target.kubectl("create --filename=job.json"),
+        ]
+    )
 
 
 def drop_rights(target: Target) -> str | None:

@@ -213,18 +213,6 @@ class TestWhetherTheHarmWasDone:
         assert done.returncode == EXIT_NOT_ALLOWED
         assert "is forbidden: User" in done.stderr
 
-    @pytest.mark.parametrize(
-        ("kubectl", "account"),
-        [("true", "tidy-up"), (f'case "$*" in *serviceaccount*) {DENIED};; esac', "default")],
-    )
-    def test_who_may_make_no_account_leaves_a_cron_job_all_the_same(
-        self, tmp_path: Path, kubectl: str, account: str
-    ) -> None:
-        name = "builtin-later-configmap-x"
-        done = done_with(kubectl, tmp_path, name, an_object("ConfigMap", data={"k": "v"}))
-        assert done.returncode == 0
-        assert f'"serviceAccountName": "{account}"' in (tmp_path / "job.json").read_text()
-
     def test_another_failure_keeps_its_code(self, tmp_path: Path) -> None:
         for said in ("pods is forbidden: exceeded quota: q", "connection refused"):
             kubectl = f"echo '{said}' >&2; return 3"
