@@ -23,6 +23,8 @@ def as_stored(raw: JsonObject, is_open: Callable[[str], bool] = lambda _: False)
     if raw.get("apiVersion") != "v1" or raw.get("kind") not in ("ConfigMap", "Secret"):
         return raw
     kept = {key: value for key, value in raw.items() if key != "stringData"}
+    if raw.get("kind") == "ConfigMap" and isinstance(raw.get("data"), dict):
+        kept["data"] = {key: _text(value) for key, value in _map(raw.get("data")).items()}
     if raw.get("kind") == "Secret":
         kept.setdefault("type", "Opaque")
         data = {key: _again(value, is_open) for key, value in _map(raw.get("data")).items()}
@@ -55,11 +57,18 @@ def _map(value: JsonValue) -> JsonObject:
 
 
 def _encoded(value: JsonValue, is_open: Callable[[str], bool]) -> JsonValue:
-    return as_base64(value) if isinstance(value, str) and not is_open(value) else value
+    text = _text(value)
+    return as_base64(text) if isinstance(text, str) and not is_open(text) else value
 
 
 def _again(value: JsonValue, is_open: Callable[[str], bool]) -> JsonValue:
-    if not isinstance(value, str) or is_open(value):
+    text = _text(value)
+    if not isinstance(text, str) or is_open(text):
         return value
-    stored = stored_base64(value)
+    stored = stored_base64(text)
     return value if stored is None else stored  # the server refuses the object
+
+
+def _text(value: JsonValue) -> JsonValue:
+    """Return the empty text for ``null``, which is what the server makes of it in a map."""
+    return "" if value is None else value

@@ -184,6 +184,7 @@ class Demands:
         self._needing: dict[tuple[str, str], list[Demand]] = {}
         self._gone: dict[tuple[str, str], list[Demand]] = {}
         self._empty: dict[Place, list[Demand]] = {}
+        self._witnesses: dict[tuple[Place, str], list[Element]] = {}
 
     def add(self, later: Demand) -> Demand | None:
         """Add a demand; return an earlier one that cannot be met together with it."""
@@ -202,12 +203,27 @@ class Demands:
     def _related(self, later: Demand) -> Iterator[Demand]:
         kind = later.place[:2]
         if later.path is not None:
-            yield from self._by_field.get((later.place, later.path), ())
+            if not self._has_witness(later, (later.place, later.path)):
+                yield from self._by_field.get((later.place, later.path), ())
             yield from self._empty.get(later.place, ())
         if later.needs_object:
             yield from self._gone.get(kind, ())
         if _op(later) == "absent":
             yield from self._needing.get(kind, ())
+
+    def _has_witness(self, later: Demand, field: tuple[Place, str]) -> bool:
+        """Return whether a state is known that every demand on a field is met by, this one too.
+
+        Then no pair excludes each other, and a thousand entries about one field are looked at once
+        each, not in half a million pairs.
+        """
+        earlier = self._by_field.get(field, [])
+        known = [one for one in self._witnesses.get(field, ()) if _satisfied(later, one)]
+        if not known:
+            own = [one for one in _states(self._subject, later) or () if _satisfied(later, one)]
+            known = [one for one in own if all(_satisfied(it, one) for it in earlier)]
+        self._witnesses[field] = known
+        return bool(known)
 
     def _excludes(self, one: Demand, later: Demand) -> bool:
         """Return whether the two are about the same, and nothing satisfies both."""
@@ -248,7 +264,7 @@ def _satisfied(demand: Demand, state: Element) -> bool:
     return vote(demand.node, state) == ("fail" if demand.negated else "pass")
 
 
-def _states(subject: Subject, one: Demand, other: Demand) -> Iterable[Element] | None:
+def _states(subject: Subject, one: Demand, *others: Demand) -> Iterable[Element] | None:
     found, resource = subject.trace_of(one.leaf), subject.resource(one.node.kind)
     if not isinstance(one.leaf.node, ResourceProperty) or found is None or resource is None:
         return None
@@ -256,9 +272,8 @@ def _states(subject: Subject, one: Demand, other: Demand) -> Iterable[Element] |
         return None  # the path leads nowhere, which is said already
     last = parse_path(str(one.node.path)).steps[-1:]
     name = next((step.name for step in last if isinstance(step, Name)), "")
-    return states(
-        [one.node, other.node], found.end, resource, name, always_there=found.always_there
-    )
+    nodes = [one.node, *(it.node for it in others)]
+    return states(nodes, found.end, resource, name, always_there=found.always_there)
 
 
 def _no_value_satisfies(one: Demand, other: Demand) -> bool:

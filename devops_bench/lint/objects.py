@@ -8,6 +8,7 @@ schemas also call fields required that it fills in.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -21,6 +22,10 @@ from devops_bench.tasks.yaml import DocPath
 from devops_bench.verification.placeholders import has_placeholder
 from devops_bench.verification.quantity import quantity_of
 from devops_bench.verification.values import type_name
+
+_BOUNDS: Final = {
+    bits: range(-(2 ** (n - 1)), 2 ** (n - 1)) for bits, n in (("int32", 32), ("int64", 64))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +74,35 @@ def _faults(value: JsonValue, shape: Shape, path: DocPath) -> Iterator[ObjectFau
         for index, item in enumerate(value):
             yield from _faults(item, shape.items, (*path, index))
     elif isinstance(value, str) and shape.format == "byte" and stored_base64(value) is None:
-        hint = f"write {as_base64(value)}, or move it to stringData" if path[0] == "data" else ""
-        yield ObjectFault(path, "base64 is wanted, which this is not", hint or "encode it")
+        yield ObjectFault(path, "base64 is wanted, which this is not", _as_bytes(value, path))
+    elif type(value) is int and value not in _BOUNDS.get(shape.format, _BOUNDS["int64"]):
+        yield ObjectFault(path, f"{value} is beyond what the field can hold", "write a smaller one")
+
+
+def _as_bytes(value: str, path: DocPath) -> str:
+    """Return what to write: the encoding that was nearly written, or that of the text."""
+    joined = "".join(value.split())
+    padded = joined + "=" * (-len(joined) % 4)
+    if _is_text(padded):
+        return f"did you mean {padded}?"
+    to_string_data = ", or move it to stringData" if path[0] == "data" else ""
+    return f"write {as_base64(value)} for that text{to_string_data}"
+
+
+def _is_text(encoded: str) -> bool:
+    """Return whether it is base64 of a text that somebody can have meant."""
+    try:
+        return base64.b64decode(encoded, validate=True).decode().isprintable()
+    except ValueError:  # binascii.Error and UnicodeDecodeError are such
+        return False
 
 
 def _faults_of_fields(value: JsonObject, shape: Shape, path: DocPath) -> Iterator[ObjectFault]:
-    is_embedded = shape.raw.get("x-kubernetes-embedded-resource") is True
     for name, item in value.items():
         found = shape.field(name)
         if found is not None:
             yield from _faults(item, found, (*path, name))
-        elif not (is_embedded and name in _OF_EVERY_OBJECT):
+        else:
             right = closest(name, shape.fields)
             known = ", ".join(sorted(shape.fields)[:12])
             hint = f"did you mean {right!r}?" if right is not None else f"known: {known}"
@@ -110,6 +133,3 @@ def _right(shape: Shape, value: JsonValue) -> str:
         if is_meant:
             return f"write {text} without quotes; the value of a variable is always text"
     return f"write {described(shape)}"
-
-
-_OF_EVERY_OBJECT: Final = frozenset({"apiVersion", "kind", "metadata"})

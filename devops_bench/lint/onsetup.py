@@ -39,6 +39,8 @@ _MADE_BY_OTHERS: Final = frozenset(
 _OF_KUBERNETES: Final = frozenset({"kube-node-lease", "kube-public", "kube-system"})
 """Namespaces in which a cluster keeps what it runs itself, whatever a setup adds there."""
 
+_TOKEN: Final = "kubernetes.io/service-account-token"  # noqa: S105 - a type's name
+_HPA: Final = "HorizontalPodAutoscaler"
 _CRD: Final = "CustomResourceDefinition"
 
 _FREE_FORM: Final = frozenset({"ConfigMap", "Secret"})
@@ -116,6 +118,9 @@ class OnSetup:
             return None
         if path is not None and not all(_decides(resource, node, path, obj) for obj in matched):
             return None
+        reads_replicas = path is not None and path.may_read("spec", "replicas")
+        if reads_replicas and any(map(self._is_autoscaled, matched)):
+            return None
         return node.judge(Snapshot({query: Matched(tuple(matched))}))
 
     def _scaled(self, node: ScalingComplete) -> VerificationResult | None:
@@ -130,13 +135,21 @@ class OnSetup:
         for obj in self._matching(resource, query):
             spec = obj.data.get("spec")
             wanted = spec.get("replicas") if isinstance(spec, dict) else None
-            if type(wanted) is int and wanted < node.min_replicas and not self._is_autoscaled:
+            if type(wanted) is int and wanted < node.min_replicas and not self._is_autoscaled(obj):
                 return VerificationResult.failed(f"it has {wanted} replicas")
         return None
 
-    @property
-    def _is_autoscaled(self) -> bool:
-        return any(_kind(one) == "HorizontalPodAutoscaler" for one in self._objects)
+    def _is_autoscaled(self, obj: KubeObject) -> bool:
+        """Return whether an autoscaler of the setup changes how many replicas it has."""
+        for one in self._objects:
+            spec = one.data.get("spec")
+            target = spec.get("scaleTargetRef") if isinstance(spec, dict) else None
+            if _kind(one) != _HPA or one.namespace != obj.namespace or not isinstance(target, dict):
+                continue
+            named = (str(target.get("kind")), str(target.get("name")))
+            if named == (str(_kind(obj)), obj.name) or has_placeholder("".join(named)):
+                return True
+        return False
 
     def _is_in_default(self, obj: KubeObject) -> bool:
         resource = self._subject.resource(str(_kind(obj)))
@@ -189,12 +202,16 @@ def _decides(resource: ApiResource, node: ResourceProperty, path: Path, obj: Kub
     """Return whether what the setup writes is what will be read at the path."""
     if path.may_read_status:
         return False
+    if resource.kind == "Secret" and obj.data.get("type") == _TOKEN:
+        return False  # a controller fills it in
     builtin = is_built_in(resource)
     if builtin and obj.data.get("apiVersion") != resource.api_version:
         return False  # the server converts it
     if builtin and any(isinstance(step, Descend) for step in path.steps):
         return False
     names = tuple(step.name for step in path.steps if isinstance(step, Name))
+    if not obj.namespace and path.may_read("metadata", "namespace"):
+        return False  # the server fills in the one that it is created in
     if not stays_as_written(resource, names, plural=path.is_plural):
         return False
     found = path.find(obj.data).elements

@@ -23,6 +23,14 @@ DEFAULT_VERSION: Final = "1.36"
 
 _FOLDER: Final = re.compile(r"v(\d+\.\d+)\.\d+-local")
 _REF: Final = "#/$defs/"
+_OF_EVERY_OBJECT: Final[Mapping[str, JsonObject]] = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {"$ref": f"{_REF}io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"},
+}
+"""What an embedded object has as well
+(https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#rawextension).
+"""
 _QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 
 
@@ -90,6 +98,8 @@ class Shape:
         properties = self.raw.get("properties")
         if isinstance(properties, dict) and isinstance(properties.get(name), dict):
             return self._at(properties[name])
+        if self.raw.get("x-kubernetes-embedded-resource") is True and name in _OF_EVERY_OBJECT:
+            return self._at(_OF_EVERY_OBJECT[name])
         return self.values if self.types == {"object"} else None
 
     @property

@@ -287,7 +287,7 @@ def _setup(
 ) -> Setup:
     if not isinstance(raw, dict):
         return Setup()
-    files, objects = read_manifest_files(
+    files, objects, items = read_manifest_files(
         raw.get("manifests"), folder, findings, replaced.open_paths
     )
     inline = read_objects(raw.get("objects"), findings)
@@ -295,7 +295,7 @@ def _setup(
     ready = None
     if isinstance(checks, list):
         ready = read_checks(checks, ("setup", "ready"), findings, rules)
-    return Setup(objects=(*objects, *inline), ready=ready, manifests=files)
+    return Setup((*objects, *inline), ready, files, items)
 
 
 def _placed_id(raw: JsonObject, document: Document, path: Path) -> tuple[str, Diagnostic] | None:

@@ -45,11 +45,14 @@ class Setup:
         ready: What must pass before the baseline, each an objective in ``converge`` mode;
             ``None`` for the default (every workload rolled out), empty for nothing.
         manifests: The files that ``objects`` came from, absolute.
+        manifest_items: For each object of a manifest the item of ``setup.manifests`` that it came
+            from, from 0; those of ``objects`` beyond are inline.
     """
 
     objects: tuple[JsonObject, ...] = ()
     ready: tuple[VerificationEntry, ...] | None = None
     manifests: tuple[Path, ...] = ()
+    manifest_items: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

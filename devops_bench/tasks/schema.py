@@ -321,7 +321,28 @@ def task_json_schema() -> JsonObject:
         {"oneOf": [{"required": ["id"]}, {"required": ["task_id"]}]},
         {"oneOf": [{"required": [key]} for key in ENTRY_KEYS]},
     ]
-    return schema
+    numbers_or_texts = _with_texts(schema)
+    assert isinstance(numbers_or_texts, dict)  # noqa: S101 - a map stays one, for the type checker
+    return numbers_or_texts
+
+
+_NUMBER_AS_TEXT: Final = r"\{\{|^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$"
+
+
+def _with_texts(node: JsonValue) -> JsonValue:
+    """Let a text stand for each number, as the loader does: it may refer to a variable."""
+    if isinstance(node, list):
+        return [_with_texts(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("type") not in ("number", "integer"):
+        return {key: _with_texts(one) for key, one in node.items()}
+    told: JsonObject = {}
+    for key in ("title", "description", "default"):
+        if key in node:
+            told[key] = node[key]
+    number = {key: one for key, one in node.items() if key not in told}
+    return {**told, "anyOf": [number, {"type": "string", "pattern": _NUMBER_AS_TEXT}]}
 
 
 def _part(schema: JsonObject, *keys: str) -> JsonObject:

@@ -25,8 +25,10 @@ MAX_MANIFEST_BYTES: Final = 16 * 1024 * 1024
 
 def read_manifest_files(
     raw: JsonValue, folder: Path, findings: Findings, open_paths: Collection[DocPath]
-) -> tuple[tuple[Path, ...], tuple[JsonObject, ...]]:
-    """Return the manifests' files and every object in them; what is wrong is added.
+) -> tuple[tuple[Path, ...], tuple[JsonObject, ...], tuple[int, ...]]:
+    """Return the manifests' files, every object in them, and which item each came from.
+
+    What is wrong is added.
 
     Args:
         raw: ``setup.manifests`` as the file has it; what is not a list of texts is passed over.
@@ -36,6 +38,7 @@ def read_manifest_files(
     """
     files: list[Path] = []
     objects: list[JsonObject] = []
+    items: list[int] = []
     for index, name in enumerate(raw if isinstance(raw, list) else []):
         path: DocPath = ("setup", "manifests", index)
         if not isinstance(name, str) or path in open_paths:
@@ -47,11 +50,14 @@ def read_manifest_files(
         if text is None:
             continue
         try:
-            objects += read_manifests(text, file)
+            found = read_manifests(text, file)
         except InvalidInputError as exc:
-            findings.extend(replace(found, rule=rule_ids.SETUP_OBJECT) for found in exc.diagnostics)
+            findings.extend(replace(one, rule=rule_ids.SETUP_OBJECT) for one in exc.diagnostics)
+            found = []
+        objects += found
+        items += [index] * len(found)
         files.append(file)
-    return tuple(files), tuple(objects)
+    return tuple(files), tuple(objects), tuple(items)
 
 
 def read_objects(raw: JsonValue, findings: Findings) -> tuple[JsonObject, ...]:
@@ -77,8 +83,23 @@ def read_objects(raw: JsonValue, findings: Findings) -> tuple[JsonObject, ...]:
         if "namespace" in fields:
             where = (*path, "metadata", "namespace")
             _require_text(fields["namespace"], where, "the namespace is not text", findings)
-        objects.append(item)
+        objects.append(_as_kubectl_sends(item))
     return tuple(objects)
+
+
+def _as_kubectl_sends(obj: JsonObject) -> JsonObject:
+    """Return an object with ``3`` for ``3.0``, which the server refuses, as manifests are read."""
+    made = _whole(obj)
+    assert isinstance(made, dict)  # noqa: S101 - a map stays one, checked for the type checker
+    return made
+
+
+def _whole(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def read_mcp_servers(raw: JsonValue) -> dict[str, McpServer]:

@@ -158,6 +158,11 @@ class Path:
         first = self.steps[0] if self.steps else Wildcard()
         return not isinstance(first, Name) or first.name == "status"
 
+    def may_read(self, *names: str) -> bool:
+        """Return whether what it finds may be, hold or stand below the field of these names."""
+        own = self.leading_names[: len(names)]
+        return own == names[: len(own)]
+
     @property
     def leading_names(self) -> tuple[str, ...]:
         """The names that it begins with: everything it reads stands below them."""

@@ -103,6 +103,10 @@ def _place_of(subject: Subject, namespace: str) -> DocPath:
         metadata: JsonValue = obj.get("metadata") if isinstance(obj, dict) else None
         if isinstance(metadata, dict) and metadata.get("namespace") == namespace:
             return ("setup", "objects", index, "metadata", "namespace")
+    task = subject.task.setup
+    for item, obj in zip(task.manifest_items, task.objects, strict=False):
+        if KubeObject(obj).namespace == namespace:
+            return ("setup", "manifests", item)
     return ("setup", "manifests")
 
 

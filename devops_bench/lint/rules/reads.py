@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.k8s.names import has_plain_names, is_dns_subdomain, plain_name_hint
+from devops_bench.k8s.resources import ApiResource
 from devops_bench.k8s.selectors import parse_selector
 from devops_bench.lint.model import Finding, rule, spec
 from devops_bench.lint.subject import Leaf, Subject
@@ -67,7 +68,12 @@ def misspelt_kind(subject: Subject) -> Iterator[Finding]:
             yield Finding((*leaf.path, "kind"), message, hint, level=Level.ERROR)
             continue
         right = _meant(kind, names)
-        if right is not None:
+        own = _in_its_own_group(subject, kind)
+        if own is not None:
+            message = f"Kubernetes has no {own.kind} by the name {kind!r}"
+            where = f"it is in {own.api_version}: write {own.resource}"
+            yield Finding((*leaf.path, "kind"), message, where)
+        elif right is not None:
             hint = f"did you mean {right!r}? (a kind of your own: --crd FILE)"
             yield Finding((*leaf.path, "kind"), f"the kind {kind!r} is not known", hint)
 
@@ -84,6 +90,19 @@ def _meant(kind: str, names: dict[str, str]) -> str | None:
     """Return the known kind that an unknown one is a slip of the pen for."""
     close = difflib.get_close_matches(kind.lower(), names, n=1, cutoff=0.85)
     return names[close[0]] if close else None
+
+
+def _in_its_own_group(subject: Subject, kind: str) -> ApiResource | None:
+    """Return the kind that ``deployments.v1beta1.apps`` or ``ingresses.extensions`` would name.
+
+    A definition cannot bring it: not to a group of Kubernetes' own, and to none without a dot.
+    """
+    name, dot, rest = kind.partition(".")
+    found = subject.resource(name) if dot else None
+    group = _VERSION.sub("", rest, count=1).removeprefix(".") if _VERSION.match(rest) else rest
+    if found is None or not (group == found.group or "." not in group):
+        return None
+    return found
 
 
 def _with_dots(subject: Subject, kind: str) -> str:
@@ -165,7 +184,8 @@ def kind_without_schema(subject: Subject) -> Iterator[Finding]:
         if kind.lower() in said or "/" in kind:
             continue
         said.add(kind.lower())
-        if _meant(kind, names) is None:  # DB103 says so
+        is_slip = _meant(kind, names) is not None or _in_its_own_group(subject, kind) is not None
+        if not is_slip:  # DB103 says so
             yield Finding(
                 (*leaf.path, "kind"),
                 f"nothing is known about the kind {kind!r}: its paths are not looked up",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Final
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.json import JsonObject
@@ -15,6 +17,12 @@ from devops_bench.lint.subject import Subject
 from devops_bench.tasks.yaml import DocPath, format_path
 from devops_bench.verification.placeholders import has_placeholder
 
+_EXPERIMENTAL: Final = ".x-k8s.io"
+"""How groups end that are Kubernetes' own projects' and alike to its own."""
+_SLIP: Final = 2
+_ALIKE: Final = 0.9
+"""How many characters longer or shorter a misspelt group is, and how much of it is the same."""
+
 
 @rule(
     "DB109",
@@ -22,7 +30,8 @@ from devops_bench.verification.placeholders import has_placeholder
     level=Level.ERROR,
     why="""
         By the schema of its kind: a field that there is not, a number where a text is wanted, data
-        of a Secret that is not base64, an apiVersion that does not have the kind. The objects are
+        of a Secret that is not base64, an apiVersion that does not have the kind. Or another object
+        of the setup has its name already. The objects are
         created with strict validation, as kubectl does it, so that the setup would fail and no
         agent start. The value of a variable is always text, and so cannot stand where a number is
         wanted. What must be there, and which names and values are allowed, only the server knows.
@@ -63,33 +72,33 @@ from devops_bench.verification.placeholders import has_placeholder
     """),
 )
 def refused_object(subject: Subject) -> Iterator[Finding]:
-    """Find objects that do not follow the schema of their kind."""
+    """Find objects that do not follow the schema of their kind, or are there twice."""
+    yield from _repeated(subject)
     for path, obj in _objects(subject):
         for fault in _faults(subject, obj):
-            if path is not None:
+            if _is_inline(path):
                 where = (*path, *fault.path)
                 yield Finding(where, fault.message, fault.hint, key=fault.is_field)
             else:
                 metadata = obj.get("metadata")
                 name = metadata.get("name") if isinstance(metadata, dict) else None
                 message = f"{obj.get('kind')} {name}, {format_path(fault.path)}: {fault.message}"
-                yield Finding(("setup", "manifests"), message, fault.hint)
+                yield Finding(path, message, fault.hint)
 
 
-def _objects(subject: Subject) -> Iterator[tuple[DocPath | None, JsonObject]]:
-    """Yield every object and its place, which an object of a file has none of in the spec."""
-    raw = subject.parts.raw.get("setup")
+def _objects(subject: Subject) -> Iterator[tuple[DocPath, JsonObject]]:
+    """Yield every object and its place: for one of a file the item that names the file."""
+    setup, raw = subject.task.setup, subject.parts.raw.get("setup")
+    for item, obj in zip(setup.manifest_items, setup.objects, strict=False):
+        yield ("setup", "manifests", item), obj
     listed = raw.get("objects") if isinstance(raw, dict) else None
-    inline: list[tuple[DocPath, JsonObject]] = [
-        (("setup", "objects", index), obj)
-        for index, obj in enumerate(listed if isinstance(listed, list) else [])
-        if isinstance(obj, dict)
-    ]
-    own = [obj for _, obj in inline]
-    for obj in subject.task.setup.objects:
-        if not any(obj is one for one in own):
-            yield None, obj
-    yield from inline
+    for index, one in enumerate(listed if isinstance(listed, list) else []):
+        if isinstance(one, dict):
+            yield ("setup", "objects", index), one
+
+
+def _is_inline(path: DocPath) -> bool:
+    return path[1] == "objects"
 
 
 def _faults(subject: Subject, obj: JsonObject) -> Iterator[ObjectFault]:
@@ -104,8 +113,8 @@ def _faults(subject: Subject, obj: JsonObject) -> Iterator[ObjectFault]:
         return
     resources = kinds.catalogue.resources
     group = api_version.rpartition("/")[0]
-    if has_placeholder(api_version + kind) or not any(one.group == group for one in resources):
-        return  # of a definition that the cluster has
+    if has_placeholder(api_version + kind) or _may_be_another_clusters(group, kinds):
+        return
     if any((one.api_version, one.kind) == (api_version, kind) for one in resources):
         return
     message = f"there is no {kind} in {api_version}"
@@ -118,7 +127,49 @@ def _right_kind(kinds: Kinds, api_version: str, kind: str) -> str:
     if elsewhere:
         return f"it is in {elsewhere[0]}"
     right = closest(kind, [one.kind for one in resources if one.api_version == api_version])
-    return f"did you mean {right!r}?" if right else f"--kubernetes-version is {kinds.version}"
+    if right is not None:
+        return f"did you mean {right!r}?"
+    meant = kinds.find(kind) or kinds.find(closest(kind, [one.kind for one in resources]) or "")
+    if meant is not None:
+        return f"did you mean {meant.kind} in {meant.api_version}?"
+    return f"--kubernetes-version is {kinds.version}"
+
+
+def _may_be_another_clusters(group: str, kinds: Kinds) -> bool:
+    """Return whether a definition that is not in the setup may bring the group.
+
+    The group of a definition has a dot
+    (https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/),
+    and nobody else may have one that differs from Kubernetes' own in a letter or two.
+    """
+    known = {one.group for one in kinds.catalogue.resources}
+    if group in known or "." not in group:
+        return False
+    return group.endswith(_EXPERIMENTAL) or not any(
+        _differs_in_little(group, one) for one in known if "." in one
+    )
+
+
+def _differs_in_little(group: str, known: str) -> bool:
+    same_length = abs(len(group) - len(known)) <= _SLIP
+    return same_length and SequenceMatcher(None, group, known).ratio() >= _ALIKE
+
+
+def _repeated(subject: Subject) -> Iterator[Finding]:
+    """Find objects of the same name: the second is there already when it is created."""
+    first: set[tuple[str, ...]] = set()
+    for path, obj in _objects(subject):
+        kind, metadata = str(obj.get("kind")), obj.get("metadata")
+        fields = metadata if isinstance(metadata, dict) else {}
+        name, namespace = fields.get("name"), fields.get("namespace")
+        if not isinstance(name, str) or has_placeholder(f"{kind} {name} {namespace}"):
+            continue
+        key = (str(obj.get("apiVersion")).rpartition("/")[0], kind, str(namespace), name)
+        if key in first:
+            where = (*path, "metadata", "name") if _is_inline(path) else path
+            message = f"the setup has another {kind} {name} already"
+            yield Finding(where, message, "leave one of them out, or name it otherwise")
+        first.add(key)
 
 
 def _faults_of_name(obj: JsonObject, api_version: str, kind: str) -> Iterator[ObjectFault]:

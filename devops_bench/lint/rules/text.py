@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from devops_bench.core.diagnostics import Level
 from devops_bench.core.json import JsonValue
@@ -26,6 +26,17 @@ _AROUND = re.compile(
     re.VERBOSE,
 )
 """What stands before and after a command: words of the shell, a redirection of what it says."""
+_LOOKS = re.compile(
+    r"""^kubectl\s[^|]*?(?<![\w-])
+        (?:get|describe|logs|wait|top|events?|explain|rollout\s+(?:status|history))(?![\w-])[^|]*$""",
+    re.VERBOSE,
+)
+_CHANGES = re.compile(
+    r"""(?<![\w-])(?:annotate|apply|autoscale|certificate|cordon|cp|create|debug|delete|drain|edit|exec
+        |expose|label|patch|replace|restart|run|scale|set|taint|uncordon|undo)(?![\w-])""",
+    re.VERBOSE,
+)
+_HERE_DOCUMENT = re.compile(r"""(?<!<)<<-?\s*["'\\]?([\w.-]+)["']?""")
 _QUOTES = re.compile(r"""["'`]""")
 _SHORTEST = 12
 """Characters of a command below which it may stand in a prompt by chance."""
@@ -39,8 +50,8 @@ _SHORTEST = 12
         A whole command of the oracle is part of the prompt, so that the agent only has to run it:
         the task measures reading, not operating. Say what is wrong and what is wanted, not how.
         Of a line each command counts by itself, also one behind if or &&. Commands without
-        substance (set -eu, cd, echo, comments) do not, nor do quotes, a comment behind the command,
-        || true, and where its output goes.
+        substance (set -eu, cd, echo, comments, kubectl get and what else only looks) do not, nor do
+        quotes, a comment behind the command, || true, and where its output goes.
     """,
     fires=spec("""
         prompt: >-
@@ -74,7 +85,7 @@ def oracle_in_prompt(subject: Subject) -> Iterator[Finding]:
     """Find commands of the oracle in the prompt."""
     prompt = _normal(subject.task.prompt)
     for command in _commands(_oracle_text(subject)):
-        if command in prompt:
+        if _stands_in(command, prompt):
             yield Finding(
                 ("prompt",),
                 f"the prompt holds a whole command of the oracle: {command[:100]}",
@@ -83,18 +94,36 @@ def oracle_in_prompt(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def _stands_in(command: str, prompt: str) -> bool:
+    """Return whether the prompt holds it, not as the beginning or end of other words."""
+    return re.search(rf"(?<![\w-]){re.escape(command)}(?![\w-])", prompt) is not None
+
+
 def _oracle_text(subject: Subject) -> str:
     oracle = subject.task.controls.oracle
     return (shell_text(oracle) or "") if oracle is not None else ""
 
 
 def _commands(script: str) -> Iterator[str]:
-    for line in script.replace("\\\n", " ").splitlines():
+    for line in _without_documents(script.replace("\\\n", " ").splitlines()):
         text = _COMMENT.sub("", " ".join(line.split()))
         for part in _PARTS.findall(text):
             command = _normal(_alone(part))
-            if len(command) >= _SHORTEST and not _TRIVIAL.match(command):
+            only_looks = _LOOKS.match(command) and not _CHANGES.search(command)
+            if len(command) >= _SHORTEST and not _TRIVIAL.match(command) and not only_looks:
                 yield command
+
+
+def _without_documents(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines without the bodies of here-documents, which are no commands."""
+    ends: list[str] = []
+    for line in lines:
+        if ends:
+            if line.strip() == ends[0]:
+                ends.pop(0)
+            continue
+        yield line
+        ends = [match[1] for match in _HERE_DOCUMENT.finditer(line)]
 
 
 def _alone(text: str) -> str:

@@ -60,8 +60,8 @@ def weightless(subject: Subject) -> Iterator[Finding]:
         if share < LIGHTEST and share * len(weights[entry.role]) < 1:
             yield Finding(
                 (*located.path, "weight"),
-                f"the weight is {_percent(share)} of all {entry.role}s': it cannot be seen in the "
-                "score",
+                f"the weight is {_percent(share)} of that of all {entry.role}s: it cannot be seen "
+                "in the score",
                 "give it at least 1 %, or leave the entry out",
             )
 

@@ -72,7 +72,10 @@ SPECS: dict[str, JsonObject] = {
 PLAIN: dict[str, JsonObject] = {
     "storage.k8s.io/v1 StorageClass": {"provisioner": "x"},
     "scheduling.k8s.io/v1 PriorityClass": {"value": 5},
-    "v1 Secret": {"stringData": {"token": "abc"}, "data": {"old": "b2\nxk"}},
+    "v1 Secret": {
+        "stringData": {"token": "abc", "nothing": None},
+        "data": {"old": "b2\nxk", "none": None},
+    },
 }
 OBJECTS: dict[str, JsonObject] = {**{kind: {"spec": spec} for kind, spec in SPECS.items()}, **PLAIN}
 
@@ -143,6 +146,11 @@ def test_a_secret_is_kept_as_we_say(plane: Plane, kinds: Kinds) -> None:
         key: ours.get(key) for key in ("data", "type", "stringData")
     }
     assert never_returned(resource_of(kinds, obj), ("stringData", "token")) is not None
+
+
+def test_a_config_map_is_kept_as_we_say(plane: Plane) -> None:
+    obj = made("v1 ConfigMap", {"data": {"a": None, "b": "", "c": "d"}})
+    assert as_kept(plane, obj)["data"] == as_stored(obj)["data"] == {"a": "", "b": "", "c": "d"}
 
 
 EMPTY: list[tuple[str, str, JsonValue]] = [

@@ -69,7 +69,7 @@ def test_it_is_reported_at_the_setup_where_no_entry_says_it(tmp_path: Path) -> N
     (tmp_path / "cm.yaml").write_text(json.dumps(CM))
     task["setup"] = {"objects": [SHOP], "manifests": ["cm.yaml"]}
     (found,) = lint_text(json.dumps(task), tmp_path)
-    assert (found.rule, found.path) == ("DB108", "setup.manifests")
+    assert (found.rule, found.path) == ("DB108", "setup.manifests[0]")
 
 
 @pytest.mark.parametrize(

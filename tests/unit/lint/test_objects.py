@@ -35,6 +35,7 @@ def faults(api_version: str, kind: str, **fields: JsonValue) -> list[tuple[str, 
         ({"replica": 3}, "spec.replica", "no field 'replica'", "did you mean 'replicas'?"),
         ({"replicas": "3"}, "spec.replicas", "a whole number is wanted", "write 3 without quotes"),
         ({"replicas": "three"}, "spec.replicas", "this is a string", "write a whole number"),
+        ({"replicas": 3_000_000_000}, "spec.replicas", "beyond what the field", "a smaller one"),
         ({"replicas": 2.5}, "spec.replicas", "this is a number", "write a whole number"),
         ({"paused": "true"}, "spec.paused", "a boolean is wanted", "write true without quotes"),
         ({"template": []}, "spec.template", "a map is wanted, and this is a list", "write a map"),
@@ -81,15 +82,36 @@ def test_data_of_a_secret_is_base64() -> None:
         "b": "aHVudGVyMg==",
         "c": "aHVu\ndGVyMg==",
         "d": "aHVu dGVy",
+        "e": "YWRtaW4",
     }
-    first, second = faults("v1", "Secret", data=data)
-    assert (first[0], second[0]) == ("data.a", "data.d")
-    assert "aHVudGVyMg==, or move it to stringData" in first[2]
+    first, second, third = faults("v1", "Secret", data=data)
+    assert (first[0], second[0], third[0]) == ("data.a", "data.d", "data.e")
+    assert "aHVudGVyMg== for that text, or move it to stringData" in first[2]
+    assert (second[2], third[2]) == ("did you mean aHVudGVy?", "did you mean YWRtaW4=?")
 
 
 def test_every_fault_is_told_at_once() -> None:
     found = faults("v1", "ConfigMap", data={"a": 1, "b": True, "c": {"d": 1}}, dat={})
     assert [one[0] for one in found] == ["data.a", "data.b", "data.c", "dat"]
+
+
+def test_an_object_that_is_there_twice(tmp_path: Path) -> None:
+    def config(**metadata: JsonValue) -> JsonObject:
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+    text = setup_of(
+        SHOP,
+        config(name="a", namespace="shop"),
+        config(name="a", namespace="other"),
+        config(name="a"),
+        config(name="{{NAME}}"),
+        config(name="{{NAME}}"),
+        {**config(name="a", namespace="shop"), "kind": "Secret"},
+        config(name="a", namespace="shop"),
+    )
+    found = [one for one in lint_text(text, tmp_path) if one.rule == "DB109"]
+    assert [one.path for one in found] == ["setup.objects[7].metadata.name"]
+    assert found[0].message == "the setup has another ConfigMap a already"
 
 
 def test_an_object_within_an_object_has_what_every_object_has() -> None:
@@ -155,19 +177,30 @@ def test_a_variable_is_text_where_a_number_is_wanted(tmp_path: Path) -> None:
 
 
 def test_an_object_of_a_file_is_named(tmp_path: Path) -> None:
-    body = setup_of(setup={"manifests": ["web.yaml"]})
+    body = setup_of(setup={"manifests": ["first.yaml", "web.yaml"]})
+    (tmp_path / "first.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: nowhere}\n"
+    )
     web = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {a: 1}\n"
     folder = written(Example(body, {"web.yaml": web}), tmp_path)
     (found,) = [one for one in lint_text(body, folder) if one.rule == "DB109"]
     assert found.message.startswith("ConfigMap web, data.a: a string is wanted")
-    assert (found.path, found.line) == ("setup.manifests", 4)
+    assert (found.path, found.line) == ("setup.manifests[1]", 6)
+    others = [one for one in lint_text(body, folder) if one.rule == "DB108"]
+    assert ("setup.manifests[0]", 5) in [(one.path, one.line) for one in others]
 
 
 @pytest.mark.parametrize(
     ("api_version", "kind", "hint"),
     [
         ("v1", "Deployment", "it is in apps/v1"),
-        ("extensions/v1beta1", "Ingress", None),  # a group that no version here has
+        ("extensions/v1beta1", "Ingress", "it is in networking.k8s.io/v1"),
+        ("app/v1", "Deployment", "it is in apps/v1"),
+        ("rbac.authorisation.k8s.io/v1", "Role", "it is in rbac.authorization.k8s.io/v1"),
+        ("v1", "Depoyment", "did you mean Deployment in apps/v1?"),
+        ("snapshot.storage.k8s.io/v1", "VolumeSnapshot", None),
+        ("metrics.k8s.io/v1beta1", "PodMetrics", None),
+        ("networking.x-k8s.io/v1", "Thing", None),
         ("policy/v1beta1", "PodDisruptionBudget", "it is in policy/v1"),
         ("apps/v1", "Deploymnet", "did you mean 'Deployment'?"),
         ("apps/v1", "Whatever", f"--kubernetes-version is {DEFAULT_VERSION}"),
@@ -239,7 +272,7 @@ def test_kinds_of_the_setups_own_definitions_have_their_schema(tmp_path: Path) -
         "metadata": {"name": "a", "namespace": "shop"},
         "spec": {"keep": "3", "kep": 3},
     }
-    other = {**backup, "apiVersion": "vault.example/v2"}
+    other: JsonObject = {**backup, "apiVersion": "vault.example/v2", "metadata": {"name": "b"}}
     found = lint_text(setup_of(SHOP, crd, backup, other), tmp_path)
     assert [one.path for one in found if one.rule == "DB109"] == [
         "setup.objects[2].spec.keep",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from devops_bench.verification.spec import parse_entries
 from tests.unit.lint.helpers import (
     entry,
     found_in,
+    lint_text,
     prop,
 )
 
@@ -306,3 +308,31 @@ def test_names_of_checks_do_not_make_them_different(tmp_path: Path) -> None:
         {"type": "all", "checks": [prop("spec.replicas", "eq", 4, name=name)]} for name in "ab"
     ]
     assert found_in(tmp_path, *(entry(str(i), one) for i, one in enumerate(checks))) == ["DB207"]
+
+
+OPS = st.sampled_from(["eq", "ne", "gt", "gte", "lt", "lte", "exists", "absent"])
+ASKED = st.tuples(OPS, st.integers(0, 3), st.booleans())
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(ASKED, min_size=2, max_size=4))
+def test_of_many_about_one_field_the_same_is_said_as_of_each_pair(
+    tmp_path_factory: pytest.TempPathFactory, asked: list[tuple[str, int, bool]]
+) -> None:
+    def excluded(which: list[tuple[str, int, bool]]) -> list[bool]:
+        entries = []
+        for number, (op, value, negated) in enumerate(which):
+            given = None if op in ("exists", "absent") else value
+            check = prop("spec.replicas", op, given)
+            if negated:
+                check = {"type": "none", "checks": [check]}
+            entries.append(entry(f"e{number}", check))
+        text = json.dumps({"id": "web", "verification_spec": entries}, indent=1)
+        found = lint_text(text, tmp_path_factory.getbasetemp())
+        paths = [one.path for one in found if one.rule == "DB208"]
+        return [any(f"spec[{at}]" in path for path in paths) for at in range(len(which))]
+
+    together = excluded(asked)
+    for later, one in enumerate(asked):
+        pairs = [excluded([earlier, one])[1] for earlier in asked[:later]]
+        assert together[later] == any(pairs), (asked, later)

@@ -339,3 +339,53 @@ def test_what_follows_from_an_error_is_not_told_as_well(tmp_path: Path) -> None:
     assert found_in(tmp_path, entry("x", slip)) == ["DB103"]
     own = prop("spec.replicas", "eq", 4, kind="ClusterPolicy")
     assert found_in(tmp_path, entry("x", own)) == ["DB104"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("kubectl get pods -n shop", []),
+        ("kubectl --namespace shop rollout status deployment/web", []),
+        ("kubectl -n shop wait pods --for=condition=Ready -l app=web", []),
+        ("kubectl -n shop rollout restart deployment/web", ["DB301"]),
+        ("kubectl get deploy web -o json | kubectl replace -f -", ["DB301"]),
+        ("kubectl -n get delete pod web-0", ["DB301"]),
+    ],
+)
+def test_to_look_is_no_solution(tmp_path: Path, line: str, expected: list[str]) -> None:
+    controls: JsonObject = {"oracle": {"run": line}}
+    check = entry("x", prop("spec.replicas", "eq", 8))
+    assert found_in(tmp_path, check, controls=controls, prompt=f"Run {line} now.") == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("deployment.v1beta1.apps", ["it is in apps/v1: write deployments"]),
+        ("ingresses.extensions", ["it is in networking.k8s.io/v1: write ingresses"]),
+        ("hpa.v2", ["it is in autoscaling/v2: write horizontalpodautoscalers"]),
+        ("deployments.v1.apps", []),
+        ("services.serving.knative.dev", []),
+    ],
+)
+def test_a_kind_of_kubernetes_in_a_group_that_has_it_not(
+    tmp_path: Path, kind: str, said: list[str]
+) -> None:
+    check = entry("x", prop(None, "exists", kind=kind))
+    text = json.dumps({"id": "web", "verification_spec": [check]})
+    found = lint_text(text, tmp_path)
+    assert [one.hint for one in found if one.rule == "DB103"] == said
+    assert ("DB104" in [one.rule for one in found]) is (kind == "services.serving.knative.dev")
+
+
+@pytest.mark.parametrize("start", ["<<EOF", "<<-EOF", "<<'EOF'", '<<"EOF" >file'])
+def test_a_here_document_holds_no_commands(tmp_path: Path, start: str) -> None:
+    run = f"kubectl apply -f - {start}\nkind: ConfigMap\n  kubectl is named\n EOF\n{SCALE}\n"
+    check = entry("x", prop("spec.replicas", "eq", 8))
+    controls: JsonObject = {"oracle": {"run": run}}
+    for prompt, expected in (
+        ("It is there: kind: ConfigMap, kubectl is named", []),
+        (f"Run {SCALE}.", ["DB301"]),
+        (f"We ran {SCALE}0 and {SCALE}-x.", []),
+    ):
+        assert found_in(tmp_path, check, controls=controls, prompt=prompt) == expected

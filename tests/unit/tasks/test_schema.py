@@ -92,3 +92,12 @@ def test_checks_are_told_apart_by_their_type() -> None:
 def test_bounds_of_numbers_are_in_the_schema(change: dict[str, Any]) -> None:
     entry = SMALL["verification_spec"][0] | change
     assert not VALIDATOR.is_valid(SMALL | {"verification_spec": [entry]})
+
+
+@pytest.mark.parametrize("text", ["900", " 2.5 ", "{{SECONDS}}", "1{{ZEROS}}"])
+def test_a_text_may_stand_for_a_number_as_in_the_loader(text: str) -> None:
+    check = {"type": "scaling_complete", "deployment": "x", "min_replicas": text}
+    entry = {"name": "a", "role": "objective", "weight": text, "check": check}
+    spec = {"id": "x", "timeout_sec": text, "verification_spec": [entry]}
+    assert [error.message for error in VALIDATOR.iter_errors(spec)] == []
+    assert not VALIDATOR.is_valid(spec | {"timeout_sec": "15 minutes"})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from devops_bench.tasks.model import Oracle
@@ -79,3 +80,19 @@ def test_blank_names_are_refused() -> None:
         "setup.objects[0].metadata.name",
         "setup.objects[0].metadata.namespace",
     }
+
+
+def test_a_whole_number_is_sent_as_one_as_kubectl_does() -> None:
+    spec = "{replicas: 3.0, x: [2.5, 1.0]}"
+    obj = f"{{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a}}, spec: {spec}}}"
+    (made,) = good(f"{TASK}setup: {{objects: [{obj}]}}\n").setup.objects
+    assert json.dumps(made["spec"]) == '{"replicas": 3, "x": [2.5, 1]}'
+
+
+def test_each_object_of_a_manifest_knows_its_file(tmp_path: Path) -> None:
+    one = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
+    (tmp_path / "a.yaml").write_text(f"{one % 'a'}---\n{one % 'b'}")
+    (tmp_path / "b.yaml").write_text("")
+    (tmp_path / "c.yaml").write_text(one % "c")
+    setup = good(f"{TASK}setup: {{manifests: [a.yaml, b.yaml, c.yaml]}}\n", tmp_path).setup
+    assert setup.manifest_items == (0, 0, 2)
