@@ -11,8 +11,8 @@ from pathlib import Path
 from devops_bench.core.errors import InvalidInputError, OutputError
 from devops_bench.core.files import write_atomic
 
-_NAMES_OF_STREAMS = ("/dev", "/proc")
-"""Below these a name stands for what is open, also where that is a regular file (/dev/stdout)."""
+_STREAMS = ("/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/")
+"""Names that begin so stand for what is open, also where that is a regular file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,7 @@ class OutputFile:
         except FileNotFoundError:
             return False
         name = os.path.abspath(self.path)  # noqa: PTH100 - not through links
-        is_stream = any(name.startswith(f"{one}/") for one in _NAMES_OF_STREAMS)
-        return is_stream or not stat.S_ISREG(mode)
+        return name.startswith(_STREAMS) or not stat.S_ISREG(mode)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -75,7 +75,7 @@ def _faults(value: JsonValue, shape: Shape, path: DocPath) -> Iterator[ObjectFau
             yield from _faults(item, shape.items, (*path, index))
     elif isinstance(value, str) and shape.format == "byte" and stored_base64(value) is None:
         yield ObjectFault(path, "base64 is wanted, which this is not", _as_bytes(value, path))
-    elif type(value) is int and value not in _BOUNDS.get(shape.format, _BOUNDS["int64"]):
+    elif type(value) is int and value not in _BOUNDS.get(shape.format, [value]):
         yield ObjectFault(path, f"{value} is beyond what the field can hold", "write a smaller one")
 
 

@@ -83,18 +83,13 @@ def read_objects(raw: JsonValue, findings: Findings) -> tuple[JsonObject, ...]:
         if "namespace" in fields:
             where = (*path, "metadata", "namespace")
             _require_text(fields["namespace"], where, "the namespace is not text", findings)
-        objects.append(_as_kubectl_sends(item))
+        # As manifests are read: the server refuses 3.0 where it wants a whole number.
+        objects.append({key: _whole(one) for key, one in item.items()})
     return tuple(objects)
 
 
-def _as_kubectl_sends(obj: JsonObject) -> JsonObject:
-    """Return an object with ``3`` for ``3.0``, which the server refuses, as manifests are read."""
-    made = _whole(obj)
-    assert isinstance(made, dict)  # noqa: S101 - a map stays one, checked for the type checker
-    return made
-
-
 def _whole(value: JsonValue) -> JsonValue:
+    """Return a value with ``3`` for ``3.0``."""
     if isinstance(value, dict):
         return {key: _whole(one) for key, one in value.items()}
     if isinstance(value, list):

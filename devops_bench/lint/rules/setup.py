@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Final
 
 from devops_bench.core.diagnostics import Level
@@ -150,6 +151,7 @@ def _may_be_another_clusters(group: str, kinds: Kinds) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def _differs_in_little(group: str, known: str) -> bool:
     same_length = abs(len(group) - len(known)) <= _SLIP
     return same_length and SequenceMatcher(None, group, known).ratio() >= _ALIKE

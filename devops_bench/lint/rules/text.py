@@ -36,7 +36,7 @@ _CHANGES = re.compile(
         |expose|label|patch|replace|restart|run|scale|set|taint|uncordon|undo)(?![\w-])""",
     re.VERBOSE,
 )
-_HERE_DOCUMENT = re.compile(r"""(?<!<)<<-?\s*["'\\]?([\w.-]+)["']?""")
+_HERE_DOCUMENT = re.compile(r"""(?<!<)<<-?\s*["'\\]?([A-Za-z_][\w.-]*)["']?""")
 _QUOTES = re.compile(r"""["'`]""")
 _SHORTEST = 12
 """Characters of a command below which it may stand in a prompt by chance."""

@@ -76,3 +76,13 @@ def test_what_cannot_be_written_is_said_before(tmp_path: Path, name: str) -> Non
     with pytest.raises(InvalidInputError, match=r"^--junit") as caught:
         named(tmp_path / name)
     assert str(tmp_path / name) in str(caught.value)
+
+
+def test_a_regular_file_below_dev_is_one(tmp_path: Path) -> None:
+    path = Path("/dev/shm") / f"{tmp_path.name}.xml"
+    path.write_text("a longer report of before")
+    try:
+        named(path).write(b"new")
+        assert path.read_bytes() == b"new"
+    finally:
+        path.unlink()

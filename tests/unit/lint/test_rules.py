@@ -389,3 +389,9 @@ def test_a_here_document_holds_no_commands(tmp_path: Path, start: str) -> None:
         (f"We ran {SCALE}0 and {SCALE}-x.", []),
     ):
         assert found_in(tmp_path, check, controls=controls, prompt=prompt) == expected
+
+
+def test_arithmetic_is_no_here_document(tmp_path: Path) -> None:
+    controls: JsonObject = {"oracle": {"run": f"n=$((1<<3))\n{SCALE}\n"}}
+    check = entry("x", prop("spec.replicas", "eq", 8))
+    assert found_in(tmp_path, check, controls=controls, prompt=f"Run {SCALE}.") == ["DB301"]
